@@ -34,8 +34,8 @@ def last_refuted(x, miss):
 
 def ends_of(y, v, level):
     rows, features = Rows.of(y, v), coded(np.zeros(y.size, np.int64))
-    formed = form(units_of(Rows.of(y, np.full(y.size, 0.5)), features), features, 1, 1)
-    low, high = ends_at_knots(at_knots(rows, formed), level / (2.0 * len(formed)))
+    candidates = form(units_of(Rows.of(y, np.full(y.size, 0.5)), features), features, 1, 1)
+    low, high = ends_at_knots(at_knots(rows, candidates), level / (2.0 * len(candidates)))
     return low[0], high[0]
 
 

@@ -68,10 +68,10 @@ def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
         with pytest.raises(InputError, match="a segment needs"):
             form(units, features, depth, 5)
         return
-    formed = form(units, features, depth, 5)
-    keys = [tuple(zip(a, b, strict=True)) for a, b in zip(formed.chosen, formed.values, strict=True)]
+    candidates = form(units, features, depth, 5)
+    keys = [tuple(zip(a, b, strict=True)) for a, b in zip(candidates.chosen, candidates.values, strict=True)]
     assert sorted(keys) == sorted(held)
-    found = search(units, formed, 20, 0.1, np.uint64(seed))
+    found = search(units, candidates, 20, 0.1, np.uint64(seed))
     draws = np.empty((units.prediction.size, 21))
     kernel.draw_events(units.prediction, units.count, units.ones, np.uint64(seed), 0, draws)
     columns = (units.prediction, units.count, units.weight)
@@ -134,11 +134,11 @@ def test_totals_are_sums_over_the_rows():
     features = coded(rng.integers(0, 3, 400), rng.integers(0, 2, 400))
     for weight in (None, w):
         rows = Rows.of(y, v, weight)
-        formed = form(units_of(rows, features), features, 2, 10)
-        found = totals_of(rows, formed)
+        candidates = form(units_of(rows, features), features, 2, 10)
+        found = totals_of(rows, candidates)
         mass = np.ones(400) if weight is None else w / w.max()
         low, high = found.intervals(0.05)
-        for i, (members, values) in enumerate(zip(formed.chosen, formed.values, strict=True)):
+        for i, (members, values) in enumerate(zip(candidates.chosen, candidates.values, strict=True)):
             conditions = [features[f].code == x for f, x in zip(members, values, strict=True)]
             inside = np.logical_and.reduce([np.ones(400, bool), *conditions])
             assert found.count[i] == inside.sum()
@@ -232,7 +232,7 @@ def features_of(columns, n=200, n_bins=4, min_rows=5, chosen=True):
         {name: pa.chunked_array([pa.array(c)]) for name, c in columns.items()},
         rows,
         Search(n_bins=n_bins, min_rows=min_rows),
-        chosen=chosen,
+        required=chosen,
     )
 
 

@@ -68,17 +68,17 @@ def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
             with pytest.raises(InputError, match=r"a segment needs|are to be expected"):
                 form(units, features, depth, 5)
             return
-        formed = form(units, features, depth, 5)
-        keys = [tuple(zip(a, b, strict=True)) for a, b in zip(formed.chosen, formed.values, strict=True)]
+        candidates = form(units, features, depth, 5)
+        keys = [tuple(zip(a, b, strict=True)) for a, b in zip(candidates.chosen, candidates.values, strict=True)]
         assert sorted(keys) == sorted(held)
-        assert formed.n_few_groups == len(large) - len(held)
-        found = ByGroups.of(units, formed, 20, 0.1, np.uint64(seed))
+        assert candidates.n_few_groups == len(large) - len(held)
+        found = ByGroups.of(units, candidates, 20, 0.1, np.uint64(seed))
     signs = random_signs(np.random.default_rng([seed, 0]), (64, units.n_groups))[:20].T
     expected = oracle.scores({key: held[key] for key in keys}, signs, *columns, units.ones, 3)
     assert found.critical == pytest.approx(np.sort(expected[:, 1:].max(axis=0))[-2])
     with np.errstate(invalid="ignore"):
         by_signs = np.minimum(1.0, rows_oracle.stepped_down(expected) / 0.99)
-    shares = np.exp(-0.5 * formed.handicap)
+    shares = np.exp(-0.5 * candidates.handicap)
     proved = []
     for key in keys:
         inside = held[key]
@@ -192,12 +192,12 @@ def test_intervals_and_average_errors_by_group():
     features = [Feature(f, np.array([int(x[1]) for x in columns[f]]), ("0", "1", "2")[: 3 - (f == "b")]) for f in "ab"]
     rows = Rows.of(columns["y"], v, groups=group)
     units = units_of(rows, features)
-    formed = form(units, features, 2, 50)
-    said, totals = ByGroups.of(units, formed, 99, 0.05, np.uint64(0)), totals_of(rows, formed)
+    candidates = form(units, features, 2, 50)
+    said, totals = ByGroups.of(units, candidates, 99, 0.05, np.uint64(0)), totals_of(rows, candidates)
     low, high = said.intervals(totals, 0.05)
     proved = totals.intervals(0.05)
     excess = columns["y"] - v
-    for i, (members, values) in enumerate(zip(formed.chosen, formed.values, strict=True)):
+    for i, (members, values) in enumerate(zip(candidates.chosen, candidates.values, strict=True)):
         inside = np.all([features[f].code == x for f, x in zip(members, values, strict=True)], axis=0)
         inside = np.broadcast_to(inside, v.shape)
         size, r = (np.bincount(group, column * inside) for column in (np.ones(v.size), excess))
@@ -205,7 +205,7 @@ def test_intervals_and_average_errors_by_group():
         held = (by.squares[i], by.products[i], by.sizes[i], by.largest[i], by.number[i])
         assert held == pytest.approx((r @ r, r @ size, size @ size, size.max(), (size > 0).sum()))
         assert low[i] < np.mean((chance - v)[inside]) < high[i]
-        reach = math.sqrt(math.log(2 * len(formed) / 0.05) * (size @ size) / 2) / size.sum()
+        reach = math.sqrt(math.log(2 * len(candidates) / 0.05) * (size @ size) / 2) / size.sum()
         bias = r.sum() / size.sum()
         assert proved[0][i] == pytest.approx(max(bias - reach, -np.mean(v[inside])))
         assert high[i] - low[i] < proved[1][i] - proved[0][i]
@@ -240,15 +240,16 @@ def test_population_bounds_of_groups_hold():
         y = (rng.random(300) < 0.2)[group].astype(float)
         rows = Rows.of(y, v, groups=group)
         alone = Rows.of(y, v)
-        formed = form(units_of(alone, features), features, 1, 50)
-        low, high = totals_of(rows, formed).population_intervals(0.1, 10.0)
+        candidates = form(units_of(alone, features), features, 1, 50)
+        low, high = totals_of(rows, candidates).population_intervals(0.1, 10.0)
         beyond += (low > 0.0).any() or (high < 0.0).any()
-        low, high = ends_at_knots(at_knots(alone, formed), 0.1 / (2 * len(formed)))
+        low, high = ends_at_knots(at_knots(alone, candidates), 0.1 / (2 * len(candidates)))
         of_rows += (low > 0.0).any() or (high < 0.0).any()
     assert beyond == 0
     assert of_rows > 0
     r = np.bincount(group, y - v)
     draws = Stakes(*(np.array([float(each)]) for each in (r.sum(), 3_000, r @ r, 10.0 * r.sum(), 30_000, 300)), 10.0)
     assert (
-        totals_of(rows, formed).population_intervals(0.1, 10.0)[0][0] == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]
+        totals_of(rows, candidates).population_intervals(0.1, 10.0)[0][0]
+        == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]
     )

@@ -16,7 +16,7 @@ from calibrant.door.rows import Rows
 from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Formed, form, units_of
+from calibrant.segments.candidates import Candidates, form, units_of
 from calibrant.segments.features import Feature
 from calibrant.segments.totals import totals_of
 from calibrant_papers.processors import on_all_processors
@@ -158,12 +158,12 @@ def alike_in_groups(
     return np.asarray(ndtr(shared + np.sqrt(1.0 - correlation) * rng.standard_normal(group.size)))
 
 
-def _searched(rows: Rows, features: list[Feature], seed: int) -> tuple[Formed, ByGroups | ByRows]:
+def _searched(rows: Rows, features: list[Feature], seed: int) -> tuple[Candidates, ByGroups | ByRows]:
     check_groups(rows)
     units = units_of(rows, features)
-    formed = form(units, features, 2, 50)
+    candidates = form(units, features, 2, 50)
     by = ByRows if rows.group is None else ByGroups
-    return formed, by.of(units, formed, _REDRAWS, LEVEL, np.uint64(seed))
+    return candidates, by.of(units, candidates, _REDRAWS, LEVEL, np.uint64(seed))
 
 
 def _false_alarms(design: int, groups: int, first: int, step: int) -> list[list[float]]:
@@ -191,20 +191,20 @@ def _false_alarm(number: int, groups: int, trial: int) -> list[float]:
         as_rows = float((_searched(alone, features, trial)[1].pvalue <= LEVEL).any())
     found = [1.0, 0.0, 0.0, 0.0, as_rows, np.nan]
     try:
-        formed, said = _searched(sound, features, trial)
+        candidates, said = _searched(sound, features, trial)
     except InputError:
         return found
-    found[:2], found[5] = [0.0, float((said.pvalue <= LEVEL).any())], len(formed)
+    found[:2], found[5] = [0.0, float((said.pvalue <= LEVEL).any())], len(candidates)
     try:
-        formed, said = _searched(faulty, features, trial)
+        candidates, said = _searched(faulty, features, trial)
     except InputError:
         return found
     accused = np.flatnonzero(said.pvalue <= LEVEL)
-    found[2] = float(sound_among(features, formed, accused, broken) > 0)
-    low, high = said.intervals(totals_of(faulty, formed), LEVEL)
-    truth = totals_of(faulty, formed)
+    found[2] = float(sound_among(features, candidates, accused, broken) > 0)
+    low, high = said.intervals(totals_of(faulty, candidates), LEVEL)
+    truth = totals_of(faulty, candidates)
     w = np.ones(n) if faulty.weight is None else faulty.weight
-    inside = [inside_of(features, *pair) for pair in zip(formed.chosen, formed.values, strict=True)]
+    inside = [inside_of(features, *pair) for pair in zip(candidates.chosen, candidates.values, strict=True)]
     off = np.array([(w * (chance - v))[each].sum() for each in inside]) / truth.weight
     found[3] = float(((off < low) | (off > high)).any())
     return found
@@ -227,8 +227,10 @@ def _powers(fault: str, way: int, first: int, step: int) -> list[list[bool]]:
         rows = [Rows.of(y, v, groups=group)] + ([Rows.of(y, v)] if not way else [])
         names = [False, False]
         for k, each in enumerate(rows):
-            formed, said = _searched(each, features, trial)
-            at = [i for i in range(len(formed)) if (formed.chosen[i], formed.values[i]) == (members, values)]
+            candidates, said = _searched(each, features, trial)
+            at = [
+                i for i in range(len(candidates)) if (candidates.chosen[i], candidates.values[i]) == (members, values)
+            ]
             names[k] = bool(at) and bool(said.pvalue[at[0]] <= LEVEL)
         found.append(names)
     return found

@@ -14,7 +14,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import FeatureLots, Formed, form, units_of
+from calibrant.segments.candidates import Candidates, FeatureLots, form, units_of
 from calibrant.segments.cell_sums import Summed
 from calibrant.segments.evidence import ResampleSearch, search
 from calibrant.segments.features import Feature
@@ -115,11 +115,11 @@ def features_of(rng: np.random.Generator, n: int) -> list[Feature]:
 
 def _searched(
     rows: Rows, features: list[Feature], depth: int, seed: int
-) -> tuple[FeatureLots, Formed, ResampleSearch, IntArray]:
+) -> tuple[FeatureLots, Candidates, ResampleSearch, IntArray]:
     units = units_of(rows, features)
-    formed = form(units, features, depth, 50)
-    found = search(units, formed, _REDRAWS, 0.99 * LEVEL, np.uint64(seed))
-    return units, formed, found, np.flatnonzero(found.pvalue <= 0.99 * LEVEL)
+    candidates = form(units, features, depth, 50)
+    found = search(units, candidates, _REDRAWS, 0.99 * LEVEL, np.uint64(seed))
+    return units, candidates, found, np.flatnonzero(found.pvalue <= 0.99 * LEVEL)
 
 
 def _false_alarms(design: str, first: int, step: int) -> list[list[bool]]:
@@ -142,15 +142,15 @@ def sound_and_broken(design: str, trial: int) -> tuple[list[Feature], tuple[Rows
 def _false_alarm(design: str, trial: int) -> list[bool]:
     features, (rows, one_broken), broken = sound_and_broken(design, trial)
     weight = rows.weight
-    _, formed, found, beyond = _searched(rows, features, 2, trial)
-    totals = totals_of(rows, formed)
-    exact = np.ones(1) if weight is not None else _exact(rows, formed)
-    bonferroni = float(exact.min()) * len(formed) <= LEVEL
-    sigmas = float(_sigmas(formed, found).max())
-    _, formed, _, accused = _searched(one_broken, features, 2, trial)
+    _, candidates, found, beyond = _searched(rows, features, 2, trial)
+    totals = totals_of(rows, candidates)
+    exact = np.ones(1) if weight is not None else _exact(rows, candidates)
+    bonferroni = float(exact.min()) * len(candidates) <= LEVEL
+    sigmas = float(_sigmas(candidates, found).max())
+    _, candidates, _, accused = _searched(one_broken, features, 2, trial)
     return [
         beyond.size > 0,
-        sound_among(features, formed, accused, broken) > 0,
+        sound_among(features, candidates, accused, broken) > 0,
         bool((holm(totals.marginal) <= LEVEL).any()),
         bonferroni,
         _range_pvalue(sigmas) <= LEVEL,
@@ -178,19 +178,19 @@ def planted(fault: str, trial: int) -> tuple[Rows, list[Feature], Truth, tuple[i
 def _power(fault: str, trial: int) -> list[float]:
     rows, features, inside, members = planted(fault, trial)
     values, depth = (0,) * len(members), len(members)
-    units, formed, found, beyond = _searched(rows, features, max(2, depth), trial)
-    at = next(i for i in range(len(formed)) if formed.chosen[i] == members and formed.values[i] == values)
-    told = explained_once(units, formed, ByRows(units, formed, found, _REDRAWS), beyond)
-    exact = _exact(rows, formed)
+    units, candidates, found, beyond = _searched(rows, features, max(2, depth), trial)
+    at = next(i for i in range(len(candidates)) if candidates.chosen[i] == members and candidates.values[i] == values)
+    told = explained_once(units, candidates, ByRows(units, candidates, found, _REDRAWS), beyond)
+    exact = _exact(rows, candidates)
     by_share = np.flatnonzero(false_discovery_control(exact) <= LEVEL)
-    sigma = float(_sigmas(formed, found)[at])
+    sigma = float(_sigmas(candidates, found)[at])
     return [
         at in beyond,
         at in told,
-        sound_among(features, formed, np.array(told, np.int64), inside),
-        exact[at] * len(formed) <= LEVEL,
+        sound_among(features, candidates, np.array(told, np.int64), inside),
+        exact[at] * len(candidates) <= LEVEL,
         at in by_share,
-        sound_among(features, formed, by_share, inside),
+        sound_among(features, candidates, by_share, inside),
         sigma >= _SIGMAS,
         _range_pvalue(sigma) <= LEVEL,
     ]
@@ -205,16 +205,16 @@ def inside_of(features: list[Feature], members: tuple[int, ...], values: tuple[i
     return inside
 
 
-def sound_among(features: list[Feature], formed: Formed | Summed, accused: IntArray, broken: Truth) -> int:
+def sound_among(features: list[Feature], candidates: Candidates | Summed, accused: IntArray, broken: Truth) -> int:
     """How many of the accused share no row with the broken ones."""
-    return sum(not (inside_of(features, formed.chosen[i], formed.values[i]) & broken).any() for i in accused)
+    return sum(not (inside_of(features, candidates.chosen[i], candidates.values[i]) & broken).any() for i in accused)
 
 
-def _exact(rows: Rows, formed: Formed) -> FloatArray:
+def _exact(rows: Rows, candidates: Candidates) -> FloatArray:
     """Two-sided p-values of every segment's number of events, each row at its prediction."""
     units = [
-        np.flatnonzero(inside_of(list(formed.features), *pair))
-        for pair in zip(formed.chosen, formed.values, strict=True)
+        np.flatnonzero(inside_of(list(candidates.features), *pair))
+        for pair in zip(candidates.chosen, candidates.values, strict=True)
     ]
     order = np.concatenate(units)
     start = np.concatenate([[0], np.cumsum([each.size for each in units])[:-1]])
@@ -223,8 +223,8 @@ def _exact(rows: Rows, formed: Formed) -> FloatArray:
     return np.asarray(np.minimum(1.0, np.exp(logs)))
 
 
-def _sigmas(formed: Formed, found: ResampleSearch) -> FloatArray:
-    return np.asarray(np.maximum(found.rise, -found.fall) / np.sqrt(formed.second))
+def _sigmas(candidates: Candidates, found: ResampleSearch) -> FloatArray:
+    return np.asarray(np.maximum(found.rise, -found.fall) / np.sqrt(candidates.second))
 
 
 def _range_pvalue(x: float) -> float:

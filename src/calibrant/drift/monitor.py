@@ -71,11 +71,11 @@ class MonitorReading(Result):
 
     def summary(self) -> str:
         """One sentence."""
-        said = "miscalibrated" if self.reject else "no miscalibration proved"
+        verdict = "miscalibrated" if self.reject else "no miscalibration proved"
         best = f"; {self.alternative} fits best" if self.evalue > 1.0 else ""
-        seen = f"{counted(self.n_rows, 'row')} in {counted(self.n_batches, 'batch', 'batches')}"
+        size = f"{counted(self.n_rows, 'row')} in {counted(self.n_batches, 'batch', 'batches')}"
         return (
-            f"{said} after {seen}: evidence {at_least(self.evalue, 3)}, "
+            f"{verdict} after {size}: evidence {at_least(self.evalue, 3)}, "
             f"{1.0 / self.level:g} is needed (anytime-valid p = {at_most(self.pvalue, 2)}){best}"
         )
 
@@ -167,7 +167,7 @@ class CalibrationMonitor:
             if not distinct:
                 counts = sorted({each.count for each in self._held if each.count < v.size})
                 begun = beginnings(y, v, None, counts)
-                if any(each.equals(held) for each in begun for held in self._held):
+                if any(each.equals(known) for each in begun for known in self._held):
                     raise _again("begin with the rows of an earlier batch")
             return self._add(rows.sample, None, identities(y, v)[0], distinct)
 
@@ -319,17 +319,17 @@ class CalibrationMonitor:
     def _log_evalue(self) -> float:
         if self._contradicted:
             return math.inf
-        kept = -math.log(self._n_batches + 1.0)  # capital not yet put on anything
-        return float(np.logaddexp(kept, np.logaddexp.reduce(self._logs) - math.log(self._logs.size)))
+        reserve = -math.log(self._n_batches + 1.0)  # capital not yet put on anything
+        return float(np.logaddexp(reserve, np.logaddexp.reduce(self._logs) - math.log(self._logs.size)))
 
 
 def _checksum(state: dict[str, Any]) -> str:
     """Of the numbers, not of how they are written: 1 and 1.0 are one number to JSON."""
     numbers = [state["level"], *state["logs"].values(), state["largest"]]
-    said = [str(int(state[name])) for name in ("schema", "n_rows", "n_batches", "contradicted")]
-    said += ["" if x is None else float(x).hex() for x in numbers]
-    said += [json.dumps(each) for each in state.get("held", [])]
-    return "sha256:" + hashlib.sha256(" ".join(said).encode()).hexdigest()
+    texts = [str(int(state[name])) for name in ("schema", "n_rows", "n_batches", "contradicted")]
+    texts += ["" if x is None else float(x).hex() for x in numbers]
+    texts += [json.dumps(each) for each in state.get("held", [])]
+    return "sha256:" + hashlib.sha256(" ".join(texts).encode()).hexdigest()
 
 
 def _again(problem: str) -> InputError:

@@ -161,11 +161,11 @@ def calibration_drift(
     not_taken("each outcome is a bet, which counts once", sample_weight=sample_weight)
     table.require([] if groups is None else [groups], "groups")
     if not unweighted:
-        spoken = {y_true, y_prob, by, trials or by, groups or by}
-        refuse_unspoken_weights(table.columns, spoken, f"{SINGLE}; unweighted=True leaves them out")
+        roles = {y_true, y_prob, by, trials or by, groups or by}
+        refuse_unspoken_weights(table.columns, roles, f"{SINGLE}; unweighted=True leaves them out")
     keys = [by] if groups is None else [by, groups]
-    found = groups_by(table, y_true, y_prob, keys, RESOLUTION, None, trials, exclude_bad, unweighted=True)
-    periods = periods_of_groups(found, level, grouped=groups is not None, exclude_bad=exclude_bad)
+    cells = groups_by(table, y_true, y_prob, keys, RESOLUTION, None, trials, exclude_bad, unweighted=True)
+    periods = periods_of_groups(cells, level, grouped=groups is not None, exclude_bad=exclude_bad)
     if reference is None:
         return periods
     fine = groups_by(table, y_true, y_prob, keys, FINE, None, trials, exclude_bad, unweighted=True)
@@ -188,12 +188,14 @@ def beside_reference(
     return [replace(period, since_reference=readings.get(number)) for number, period in enumerate(periods)]
 
 
-def periods_of_groups(found: Groups, level: float, *, grouped: bool = False, exclude_bad: bool = False) -> list[Period]:
+def periods_of_groups(
+    groups: Groups, level: float, *, grouped: bool = False, exclude_bad: bool = False
+) -> list[Period]:
     """Periods of groups by one column, in order; `grouped`, by a second, which says what rows belong to."""
     group: IntArray | None = None
     if grouped:
-        found, group = found.in_groups(exclude_bad)
-    index, cells, keys = found.index, found.cells, found.keys["_s0"].to_list()
+        groups, group = groups.in_groups(exclude_bad)
+    index, cells, keys = groups.index, groups.cells, groups.keys["_s0"].to_list()
     if any(_missing(key) for key in keys):
         raise InputError("by", "holds a null or NaN; every row needs a period")
     place = {key: at for at, key in enumerate(in_order(list(dict.fromkeys(keys))))}
@@ -206,7 +208,7 @@ def periods_of_groups(found: Groups, level: float, *, grouped: bool = False, exc
     periods = []
     for first, last in zip(starts, [*starts[1:], len(order)], strict=True):
         rows = np.array(order[first:last])
-        part = Groups(index[rows], cells[rows], found.keys[rows.tolist()], 0)
+        part = Groups(index[rows], cells[rows], groups.keys[rows.tolist()], 0)
         part = part if group is None else part.merged()
         sample = sample_from_cells(part.index, part.cells, RESOLUTION)
         if not sample.binary:
@@ -278,8 +280,8 @@ def in_order(keys: Sequence[Any]) -> list[Any]:
 
 
 def _whole_numbers(texts: Sequence[str]) -> list[Any] | None:
-    found = [_WHOLE.fullmatch(text.strip()) for text in texts]
-    return None if None in found else [int(match[1]) for match in found if match]
+    matches = [_WHOLE.fullmatch(text.strip()) for text in texts]
+    return None if None in matches else [int(match[1]) for match in matches if match]
 
 
 def _iso(texts: Sequence[str]) -> list[Any] | None:
@@ -301,14 +303,14 @@ def _numbers_in_a_pattern(texts: Sequence[str]) -> list[Any] | None:
         return None
     if not inner:
         return [int(only) for (only,) in numbers] if _BEFORE.fullmatch(first) else None
-    if not all(_YEAR.fullmatch(found[0]) for found in numbers):
+    if not all(_YEAR.fullmatch(row[0]) for row in numbers):
         return None
     if not _BEFORE_YEAR.fullmatch(first) or not all(_BETWEEN.fullmatch(piece) for piece in inner):
         return None
     # "2026.5" may be May or the middle of the year; an offset from UTC at the end is no part of the order.
-    fraction = between == ["", ".", ""] and len({len(found[1]) for found in numbers}) > 1
+    fraction = between == ["", ".", ""] and len({len(row[1]) for row in numbers}) > 1
     offset = ":" in inner and "-" in inner[inner.index(":") :]
-    return None if fraction or offset else [tuple(map(int, found)) for found in numbers]
+    return None if fraction or offset else [tuple(map(int, row)) for row in numbers]
 
 
 def _unknown(texts: Sequence[str]) -> InputError:

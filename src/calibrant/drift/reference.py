@@ -47,39 +47,39 @@ def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, n
 
 def _places(reference: Any, names: Sequence[Any]) -> list[int]:
     """Where the reference periods are, by their values or as they are written; "A..B" is A, B and all between them."""
-    wanted = reference if isinstance(reference, list | tuple) else [reference]
-    places = [at for each in wanted for at in _from_to(each, names)]
-    found = set(places)
-    if len(found) < len(places):
+    references = reference if isinstance(reference, list | tuple) else [reference]
+    places = [at for each in references for at in _from_to(each, names)]
+    distinct = set(places)
+    if len(distinct) < len(places):
         raise _no_reference(reference, names, " names a period twice")
-    if not found or max(found) == len(names) - 1:
-        why = " holds the last period, after which there is nothing to compare" if found else ""
+    if not distinct or max(distinct) == len(names) - 1:
+        why = " holds the last period, after which there is nothing to compare" if distinct else ""
         raise _no_reference(reference, names, why)
-    return sorted(found)
+    return sorted(distinct)
 
 
-def _from_to(wanted: Any, names: Sequence[Any]) -> range:
-    begin = end = _periods(wanted, names)
-    if not begin and isinstance(wanted, str):
-        begin, end = (_periods(each, names) for each in wanted.partition("..")[::2])
+def _from_to(reference: Any, names: Sequence[Any]) -> range:
+    begin = end = _periods(reference, names)
+    if not begin and isinstance(reference, str):
+        begin, end = (_periods(each, names) for each in reference.partition("..")[::2])
     if not begin or not end:
-        raise _no_reference(wanted, names, " names a period that is not there")
+        raise _no_reference(reference, names, " names a period that is not there")
     if begin.start >= end.stop:
-        raise _no_reference(wanted, names, " begins after its end")
+        raise _no_reference(reference, names, " begins after its end")
     return range(begin.start, end.stop)
 
 
-def _periods(wanted: Any, names: Sequence[Any]) -> range:
+def _periods(reference: Any, names: Sequence[Any]) -> range:
     """The period of that name, or of times of day all that lie on the day that is named; none is an empty range."""
-    said = str(wanted)
-    places = [at for at, name in enumerate(names) if name == wanted or str(name) == said][:1]
-    if not places and _DAY.fullmatch(said):
-        places = [at for at, name in enumerate(names) if str(name).startswith((f"{said} ", f"{said}T"))]
+    text = str(reference)
+    places = [at for at, name in enumerate(names) if name == reference or str(name) == text][:1]
+    if not places and _DAY.fullmatch(text):
+        places = [at for at, name in enumerate(names) if str(name).startswith((f"{text} ", f"{text}T"))]
     return range(places[0], places[-1] + 1) if places else range(0)
 
 
-def _no_reference(wanted: Any, names: Sequence[Any], why: str) -> InputError:
-    held = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
-    allowed = f"name periods before the last, or A..B for all from A to B, of {held}"
-    said = ",".join(map(str, wanted)) if isinstance(wanted, list | tuple) else wanted
-    return InputError("reference", f"is {said!r:.60}" + (f", which{why}" if why else ""), allowed=allowed)
+def _no_reference(reference: Any, names: Sequence[Any], why: str) -> InputError:
+    periods = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
+    allowed = f"name periods before the last, or A..B for all from A to B, of {periods}"
+    shown = ",".join(map(str, reference)) if isinstance(reference, list | tuple) else reference
+    return InputError("reference", f"is {shown!r:.60}" + (f", which{why}" if why else ""), allowed=allowed)

@@ -70,10 +70,10 @@ class ReferenceReading(Result):
         return f"Compared with {reference}: {self._told(f'by {last}')}."
 
     def _told(self, when: str) -> str:
-        said = "changed" if self.reject else "no change is proved"
-        said = f"{said} {when} (anytime-valid p = {at_most(self.pvalue, 2)})"
+        verdict = "changed" if self.reject else "no change is proved"
+        verdict = f"{verdict} {when} (anytime-valid p = {at_most(self.pvalue, 2)})"
         if self.difference is None:
-            return f"{said}: no rows can be compared with the reference's"
+            return f"{verdict}: no rows can be compared with the reference's"
         narrow = self.reject and self.where != (0.0, 1.0) and self.difference_there is not None
         change, place = self.difference, ""
         if narrow and self.difference_there is not None:
@@ -84,10 +84,12 @@ class ReferenceReading(Result):
             )
         more = "higher" if change > 0.0 else "lower"
         chance = "" if self.reject else ", which may be chance"
-        said = f"{said}: the event rate is {abs(change):.2g} {more} than it was at the same predictions{place}{chance}"
+        verdict = (
+            f"{verdict}: the event rate is {abs(change):.2g} {more} than it was at the same predictions{place}{chance}"
+        )
         if self.compared > 0.95:
-            return said
-        return f"{said}; {100.0 * (1.0 - self.compared):.0f}% of the rows cannot be compared with the reference's"
+            return verdict
+        return f"{verdict}; {100.0 * (1.0 - self.compared):.0f}% of the rows cannot be compared with the reference's"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,15 +107,15 @@ class Counts:
     def together(cls, parts: Sequence[Counts]) -> Counts:
         """The rows of several counts."""
         index = np.concatenate([part.index for part in parts])
-        found, of = np.unique(index, return_inverse=True)
+        distinct, of = np.unique(index, return_inverse=True)
         rows, ones, moment = (
-            np.bincount(of, np.concatenate(each), found.size).astype(np.float64)
+            np.bincount(of, np.concatenate(each), distinct.size).astype(np.float64)
             for each in zip(*((part.rows, part.ones, part.rows * part.mean) for part in parts), strict=True)
         )
-        low, high = np.full(found.size, np.inf), np.full(found.size, -np.inf)
+        low, high = np.full(distinct.size, np.inf), np.full(distinct.size, -np.inf)
         np.minimum.at(low, of, np.concatenate([part.low for part in parts]))
         np.maximum.at(high, of, np.concatenate([part.high for part in parts]))
-        return cls(found, rows, ones, np.clip(moment / rows, low, high), low, high)
+        return cls(distinct, rows, ones, np.clip(moment / rows, low, high), low, high)
 
 
 class Since:
@@ -194,8 +196,8 @@ class _Strata:
             share = self.now * self.before / both
             self.mix = np.where(moved > 0.0, share * slope * moved, 0.0)
         # Where the mix could account for as much as chance does, nothing is compared: decided by what is held fixed.
-        told = (self.before > 0.0) & (self.now > 0.0)
-        self.used = told & ((self.mix <= np.sqrt(self.variance)) | (moved == 0.0))
+        comparable = (self.before > 0.0) & (self.now > 0.0)
+        self.used = comparable & ((self.mix <= np.sqrt(self.variance)) | (moved == 0.0))
 
     def difference(self, n_now: float) -> tuple[float | None, float]:
         """Event rate now less that before at the same predictions, and the share of rows that are compared."""
@@ -239,13 +241,13 @@ def _breaks(reference: Counts, resolution: int) -> IntArray:
     lines = 2 * np.floor(resolution / (1.0 + np.exp(-line))).astype(np.int64)
     lines = np.unique(np.concatenate([lines, [0, 1, 2 * resolution]]))  # 0 and 1 are strata of their own
     stretch = np.searchsorted(lines, reference.index, side="right")
-    starts, held, last = [], 0.0, -1
+    starts, mass, last = [], 0.0, -1
     for cell, rows, of in zip(reference.index.tolist(), reference.rows.tolist(), stretch.tolist(), strict=True):
-        if held >= _ROWS_A_STRATUM and of == last:
+        if mass >= _ROWS_A_STRATUM and of == last:
             starts.append(cell)
-        if held >= _ROWS_A_STRATUM or of != last:
-            held, last = 0.0, of
-        held += rows
+        if mass >= _ROWS_A_STRATUM or of != last:
+            mass, last = 0.0, of
+        mass += rows
     return np.union1d(lines, np.array(starts, dtype=np.int64))
 
 
@@ -266,10 +268,10 @@ def _transport(
         above = np.divide(cells.high - mean, width, out=np.zeros_like(mean), where=(width > 0.0) & (rows > 1.0))
         moved = 2.0 * (mean - cells.low) * above  # in this order, as predictions may be too small to be multiplied
         within += np.bincount(stratum, share * moved, starts.size)
-        held = rows > 0.0
-        places.append(mean[held])
-        shares.append(sign * share[held])
-        of.append(stratum[held])
+        positive = rows > 0.0
+        places.append(mean[positive])
+        shares.append(sign * share[positive])
+        of.append(stratum[positive])
     place, share, stratum = np.concatenate(places), np.concatenate(shares), np.concatenate(of)
     order = np.lexsort((place, stratum))
     place, share, stratum = place[order], share[order], stratum[order]

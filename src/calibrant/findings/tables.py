@@ -118,7 +118,7 @@ def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *,
     prediction = {"y_prob": names["y_prob"]}
     try:
         held = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
-        read_features(held.keys, {"y_true": None}, Search(), chosen=False, option="find")
+        read_features(held.keys, {"y_true": None}, Search(), required=False, option="find")
     except FileError:
         return rest  # a search says which column is to be written otherwise, and how
     except InputError:

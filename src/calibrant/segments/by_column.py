@@ -112,8 +112,8 @@ class Segment(Result):
 
     def summary(self) -> str:
         """Say how far the segment is from calibrated, chance left aside."""
-        name, held = key_in_words(self.key), counted(self.n_rows, "row")
-        return f"{name}: {held}, lower distance from calibration {self.lower_distance_bracket.summary()}."
+        name, size = key_in_words(self.key), counted(self.n_rows, "row")
+        return f"{name}: {size}, lower distance from calibration {self.lower_distance_bracket.summary()}."
 
 
 def calibration_by_segment(
@@ -209,12 +209,12 @@ def calibration_by_segment(
         not_taken("with trials every outcome counts once", sample_weight=sample_weight)
     keys = by if groups is None else [*by, groups]
     table.require(keys[len(by) :], "groups")
-    found = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
-    return segments_of_groups(found, level, resolution, grouped=groups is not None, exclude_bad=exclude_bad)[0]
+    cells = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
+    return segments_of_groups(cells, level, resolution, grouped=groups is not None, exclude_bad=exclude_bad)[0]
 
 
 def segments_of_groups(
-    found: Groups, level: float, resolution: int = RESOLUTION, *, grouped: bool = False, exclude_bad: bool = False
+    groups: Groups, level: float, resolution: int = RESOLUTION, *, grouped: bool = False, exclude_bad: bool = False
 ) -> tuple[list[Segment], list[tuple[tuple[Any, ...], int]]]:
     """Segments of groups, as `calibration_by_segment` has them; keys and rows of those whose rows have no weight.
 
@@ -222,18 +222,18 @@ def segments_of_groups(
     """
     in_groups = None
     if grouped:
-        found, group = found.in_groups(exclude_bad)
-        index, cells = read_cells(found.index, found.cells, resolution)
-        merged = found.merged()
+        groups, group = groups.in_groups(exclude_bad)
+        index, cells = read_cells(groups.index, groups.cells, resolution)
+        merged = groups.merged()
         if not cells[:, sketching.FRACTIONAL].any():
-            in_groups = group_tests(index, cells, _numbered_as(merged.keys, found.keys), group, resolution)
-        found = merged
-    index, cells = read_cells(found.index, found.cells, resolution)
-    of = numbers_of(found.keys)
+            in_groups = group_tests(index, cells, _numbered_as(merged.keys, groups.keys), group, resolution)
+        groups = merged
+    index, cells = read_cells(groups.index, groups.cells, resolution)
+    of = numbers_of(groups.keys)
     order = np.lexsort((index, of))
     index, cells, of = index[order], cells[order], of[order]
     starts = np.flatnonzero(np.diff(of, prepend=-1))
-    labels = list(zip(*(_values(found.keys[name], order[starts]) for name in found.keys.columns), strict=True))
+    labels = list(zip(*(_values(groups.keys[name], order[starts]) for name in groups.keys.columns), strict=True))
     ends = np.append(starts[1:], index.size)
     weight = np.add.reduceat(cells[:, sketching.WEIGHT], starts)
     if not weight.any():
@@ -400,15 +400,15 @@ def group_tests(index: IntArray, cells: FloatArray, segment: IntArray, group: In
     impossible = evidence.contradicted(index, cells, resolution)
     first = np.flatnonzero(np.diff(segment, prepend=-1))
     most = _redraws(first.size)
-    found = []
+    tests = []
     for start, stop in zip(first, [*first[1:], segment.size], strict=True):
         here = slice(start, stop)
         of = np.cumsum(np.diff(group[here], prepend=-1) != 0) - 1
         place = of * evidence.N_INTERVALS + intervals[:, here]
         columns = (events, weight, excess, expected, variance)
         sums = np.stack([_by_interval(place, column[here], int(of[-1]) + 1) for column in columns])
-        found.append(_test(sums, impossible[here], most))
-    pvalue, where, low_side, n_groups, effective = zip(*found, strict=True)
+        tests.append(_test(sums, impossible[here], most))
+    pvalue, where, low_side, n_groups, effective = zip(*tests, strict=True)
     return GroupTests(np.array(pvalue), list(where), np.array(low_side), np.array(n_groups), np.array(effective))
 
 
@@ -422,8 +422,8 @@ def _by_interval(place: IntArray, column: FloatArray, n_groups: int) -> FloatArr
 def _redraws(n_segments: int) -> int:
     """Signs that are drawn at most, so that one segment can be found among as many (Benjamini and Yekutieli, 2001)."""
     harmonic = sum(1.0 / i for i in range(1, n_segments + 1))
-    wanted = math.ceil(n_segments * harmonic / (_BY_SIGNS * _LEAST_ADJUSTED)) - 1
-    return min(max(_RESAMPLES, wanted), _MOST_RESAMPLES)
+    number = math.ceil(n_segments * harmonic / (_BY_SIGNS * _LEAST_ADJUSTED)) - 1
+    return min(max(_RESAMPLES, number), _MOST_RESAMPLES)
 
 
 def _test(sums: FloatArray, impossible: FloatArray, most: int) -> tuple[float, tuple[float, float], bool, int, float]:
@@ -467,12 +467,12 @@ def _by_signs(sums: FloatArray, length: FloatArray, most: int) -> tuple[float, i
 
     own = strength(np.ones((1, sums.shape[0])))[0]
     rng, larger = np.random.default_rng(SEED), 0
-    done = 0
+    n_done = 0
     for stop in (_RESAMPLES, most):
-        for start in range(done, stop, _AT_ONCE):
-            drawn = strength(random_signs(rng, (min(_AT_ONCE, stop - start), sums.shape[0])))
-            larger += int((drawn.max(axis=1) >= own.max() - 1e-9).sum())
-        done = stop
+        for start in range(n_done, stop, _AT_ONCE):
+            lengths = strength(random_signs(rng, (min(_AT_ONCE, stop - start), sums.shape[0])))
+            larger += int((lengths.max(axis=1) >= own.max() - 1e-9).sum())
+        n_done = stop
         if larger >= _UNCLEAR:
             break
-    return (1.0 + larger) / (1.0 + done), int(np.argmax(own))
+    return (1.0 + larger) / (1.0 + n_done), int(np.argmax(own))

@@ -16,7 +16,7 @@ from calibrant.inference.testing import group_evidence as evidence
 from calibrant.kernels import found as kernel
 from calibrant.resampling.redraw import LEAST_GROUPS, random_signs
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import FeatureLots, Formed, each_set, grouped, in_many_groups
+from calibrant.segments.candidates import Candidates, FeatureLots, each_set, grouped, in_many_groups
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
@@ -46,7 +46,7 @@ class ByGroups:
     """
 
     units: FeatureLots
-    formed: Formed
+    candidates: Candidates
     parts: GroupSums
     level: float
     score: FloatArray
@@ -56,42 +56,46 @@ class ByGroups:
     chance_error: float
 
     @classmethod
-    def of(cls, units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ByGroups:
+    def of(
+        cls, units: FeatureLots, candidates: Candidates, n_resamples: int, level: float, seed: np.uint64
+    ) -> ByGroups:
         """Give groups random signs, which all segments share, and step down from the highest score.
 
         A part's score is the square of its total over the sum of its groups' squares, which no sign changes; of the
         outcomes the divisor is never less than the variance that predictions state. That only lowers the score: where
         groups and their opposites are as likely the level is exact (docs/found-segments.md).
         """
-        parts = parts_of(units, formed)
-        scores = np.empty((len(formed), 1 + n_resamples))
-        scores[:, 0] = _scores(parts, formed, np.where(parts.many, parts.total**2 / parts.spread, -math.inf))
+        parts = parts_of(units, candidates)
+        scores = np.empty((len(candidates), 1 + n_resamples))
+        scores[:, 0] = _scores(parts, candidates, np.where(parts.many, parts.total**2 / parts.spread, -math.inf))
 
         def fill(first: int, last: int) -> None:
             for start in range(first, last, _AT_ONCE):
                 signs = random_signs(np.random.default_rng([int(seed), start]), (_AT_ONCE, units.n_groups))
                 total = parts.sums @ signs[: last - start].T
-                found = _scores(parts, formed, total**2 / parts.squares[:, None])
-                scores[:, 1 + start : 1 + start + _AT_ONCE] = found
+                part = _scores(parts, candidates, total**2 / parts.squares[:, None])
+                scores[:, 1 + start : 1 + start + _AT_ONCE] = part
 
         in_blocks(fill, n_resamples, work=parts.sums.nnz * n_resamples, multiple=_AT_ONCE)
         highest = np.sort(scores[:, 1:].max(axis=0))
         critical = float(highest[-1 - spare(1 + n_resamples, BY_REDRAWS * level)])
-        logs = _log_evalues(parts, formed, parts.first, parts.total[parts.first], parts.squares[parts.first])
+        logs = _log_evalues(parts, candidates, parts.first, parts.total[parts.first], parts.squares[parts.first])
         by_signs = np.minimum(1.0, stepped_down(scores) / BY_REDRAWS)
         weight = float((units.weight * units.count).sum())
-        found = np.empty((3, len(formed), 1))
+        values = np.empty((3, len(candidates), 1))
         mean = units.weight * units.count * units.prediction
-        kernel.excursions(units.ones[:, None], units.weight, mean, units.rank, formed.order, formed.ends, found)
+        kernel.excursions(
+            units.ones[:, None], units.weight, mean, units.rank, candidates.order, candidates.ends, values
+        )
         return cls(
             units,
-            formed,
+            candidates,
             parts,
             level,
-            score=np.maximum(scores[:, 0], 2.0 * (logs - _needed(formed, level)) + critical),
-            pvalue=np.minimum(by_signs, np.exp(np.clip(_needed(formed, 1.0) - logs, -700.0, 0.0))),
+            score=np.maximum(scores[:, 0], 2.0 * (logs - _needed(candidates, level)) + critical),
+            pvalue=np.minimum(by_signs, np.exp(np.clip(_needed(candidates, 1.0) - logs, -700.0, 0.0))),
             critical=critical,
-            error=float(np.maximum(found[1], -found[2]).max()) / weight,
+            error=float(np.maximum(values[1], -values[2]).max()) / weight,
             chance_error=reached_by_noise(np.sqrt(parts.spread[parts.first]), level) / weight,
         )
 
@@ -108,18 +112,18 @@ class ByGroups:
         """Scores of some segments, were the units predicted otherwise."""
         if not segments.size:
             return np.empty(0)
-        parts, formed = self.parts, self.formed
-        held = np.flatnonzero(np.isin(parts.segment, segments))
-        of, sums = parts.segment[held], sums_again(self.units, formed, prediction, parts, held)
+        parts, candidates = self.parts, self.candidates
+        own = np.flatnonzero(np.isin(parts.segment, segments))
+        of, sums = parts.segment[own], sums_again(self.units, candidates, prediction, parts, own)
         total, squares = summed(sums), np.maximum(squared(sums), 1e-290)
-        score = total**2 / np.maximum(squares, parts.variance[held]) + _SHARES[parts.interval[held]]
-        whole = parts.interval[held] == 0
-        logs = _log_evalues(parts, formed, held[whole], total[whole], squares[whole])
-        found = np.empty(len(formed))
-        found[of[whole]] = 2.0 * (logs - _needed(formed, self.level)[of[whole]]) + self.critical
-        many = parts.many[held]
-        np.maximum.at(found, of[many], (score - formed.handicap[of])[many])
-        return np.asarray(found[segments])
+        score = total**2 / np.maximum(squares, parts.variance[own]) + _SHARES[parts.interval[own]]
+        whole = parts.interval[own] == 0
+        logs = _log_evalues(parts, candidates, own[whole], total[whole], squares[whole])
+        scores = np.empty(len(candidates))
+        scores[of[whole]] = 2.0 * (logs - _needed(candidates, self.level)[of[whole]]) + self.critical
+        many = parts.many[own]
+        np.maximum.at(scores, of[many], (score - candidates.handicap[of])[many])
+        return np.asarray(scores[segments])
 
     def direction(self, i: int) -> tuple[str, tuple[float, float]]:
         """Direction and range of predictions of the strongest evidence."""
@@ -127,7 +131,7 @@ class ByGroups:
         here = np.flatnonzero(parts.segment == i)
         strength = parts.total[here] ** 2 / parts.spread[here] + _SHARES[parts.interval[here]]
         best = int(np.argmax(np.where(parts.many[here], strength, -math.inf))) if parts.many[here].any() else 0
-        v = self.units.prediction[self.formed.order[slice(*self.formed.ends[i])]]
+        v = self.units.prediction[self.candidates.order[slice(*self.candidates.ends[i])]]
         interval = int(parts.interval[here[best]])
         low, high = evidence.bounds_of(interval)
         inside = v if interval == 0 else v[(v >= low) & ((v < high) | (high == 1.0))]
@@ -138,7 +142,7 @@ class ByGroups:
         whole = self.parts.first[i]
         if not self.parts.many[whole]:
             return math.inf
-        return math.sqrt((self.critical + self.formed.handicap[i] - _SHARES[0]) * self.parts.spread[whole])
+        return math.sqrt((self.critical + self.candidates.handicap[i] - _SHARES[0]) * self.parts.spread[whole])
 
     def intervals(self, totals: Totals, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends for the mean over each segment's rows of chance less prediction, in all segments at once.
@@ -149,30 +153,30 @@ class ByGroups:
         assert totals.by_group is not None
         whole = self.parts.first
         spread = np.maximum(totals.by_group.about(totals.bias), self.parts.variance[whole])
-        reach = np.sqrt((self.critical + self.formed.handicap - _SHARES[0]) * spread) / totals.weight
+        reach = np.sqrt((self.critical + self.candidates.handicap - _SHARES[0]) * spread) / totals.weight
         many, mean = self.parts.many[whole], totals.prediction / totals.weight
         low = np.where(many, np.maximum(totals.bias - reach, -mean), low)
         return low, np.where(many, np.minimum(totals.bias + reach, 1.0 - mean), high)
 
 
-def _needed(formed: Formed, level: float) -> FloatArray:
+def _needed(candidates: Candidates, level: float) -> FloatArray:
     """The log of the e-value that each segment needs; its share of the error is one over the root of those like it."""
-    all_shares = float(logsumexp(-0.5 * formed.handicap))
-    return np.asarray(0.5 * formed.handicap + all_shares - math.log(BY_TAIL * level))
+    all_shares = float(logsumexp(-0.5 * candidates.handicap))
+    return np.asarray(0.5 * candidates.handicap + all_shares - math.log(BY_TAIL * level))
 
 
-def _scores(parts: GroupSums, formed: Formed, squares: FloatArray) -> FloatArray:
+def _scores(parts: GroupSums, candidates: Candidates, squares: FloatArray) -> FloatArray:
     """The largest over each segment's parts, of shape (parts,) or (parts, draws)."""
-    found = (squares.T + (_SHARES[parts.interval] - formed.handicap[parts.segment])).T
-    return np.asarray(np.maximum.reduceat(found, parts.first, axis=0))
+    scores = (squares.T + (_SHARES[parts.interval] - candidates.handicap[parts.segment])).T
+    return np.asarray(np.maximum.reduceat(scores, parts.first, axis=0))
 
 
 def _log_evalues(
-    parts: GroupSums, formed: Formed, whole: IntArray, total: FloatArray, squares: FloatArray
+    parts: GroupSums, candidates: Candidates, whole: IntArray, total: FloatArray, squares: FloatArray
 ) -> FloatArray:
     """Logs of e-values against the calibration of whole segments: proved for groups of any kind and number."""
     most = parts.expected[whole], parts.lacking[whole]
-    sides = evidence.log_evalues(total, squares, *most, formed.second[parts.segment[whole]])
+    sides = evidence.log_evalues(total, squares, *most, candidates.second[parts.segment[whole]])
     return np.asarray(np.logaddexp(*sides) - math.log(2.0))
 
 
@@ -220,22 +224,22 @@ class GroupSums:
         return np.maximum(self.squares, self.variance)
 
 
-def parts_of(units: FeatureLots, formed: Formed) -> GroupSums:
+def parts_of(units: FeatureLots, candidates: Candidates) -> GroupSums:
     """All segments, and their intervals of predictions in which events are to be expected in groups enough."""
     v, mass = units.prediction, units.weight * units.count
     deviation = np.sqrt(v * (1.0 - v))
     noise, events = units.weight * mass * deviation**2, units.weight * units.ones
     columns = (events - mass * v, mass * deviation, mass * v, mass * (1.0 - v), events, mass - events)
-    group, found = grouped(units), []
+    group, records = grouped(units), []
     correlation, n_sums = 0.0, 0
     order = np.argsort(group, kind="stable")
-    for first, n, rows, segment in each_set(formed, units.codes[:, order], v.size):
+    for first, n, rows, segment in each_set(candidates, units.codes[:, order], v.size):
         of, place = _placed(v, order[rows], segment)
-        wanted = in_many_groups(units, of, place, n * evidence.N_INTERVALS)
-        wanted[:: evidence.N_INTERVALS] = True
-        number = np.where(wanted, np.cumsum(wanted) - 1, -1)[place]
+        enough = in_many_groups(units, of, place, n * evidence.N_INTERVALS)
+        enough[:: evidence.N_INTERVALS] = True
+        number = np.where(enough, np.cumsum(enough) - 1, -1)[place]
         of, number = of[number >= 0], number[number >= 0]
-        shape = int(wanted.sum()), units.n_groups
+        shape = int(enough.sum()), units.n_groups
 
         sums, together, expected, lacking, occurred, not_occurred = (
             sums_by_group(number, group[of], column[of], shape) for column in columns
@@ -245,7 +249,7 @@ def parts_of(units: FeatureLots, formed: Formed) -> GroupSums:
         if not first:
             correlation = _correlation(units, float(squares[0]), float(shared[0]))
         many = [effective_number(summed(each), squared(each)) >= LEAST_GROUPS for each in (occurred, not_occurred)]
-        numbers = np.flatnonzero(wanted)
+        numbers = np.flatnonzero(enough)
         n_sums += sums.nnz
         if n_sums > _MOST_SUMS:
             raise InputError(
@@ -253,7 +257,7 @@ def parts_of(units: FeatureLots, formed: Formed) -> GroupSums:
                 f"make segments in which more than {_MOST_SUMS:,} sums of groups are to be kept",
                 allowed="name fewer features, lower max_depth or take some of the groups, all rows of each",
             )
-        found.append(
+        records.append(
             (
                 first + numbers // evidence.N_INTERVALS,
                 numbers % evidence.N_INTERVALS,
@@ -266,8 +270,8 @@ def parts_of(units: FeatureLots, formed: Formed) -> GroupSums:
                 lacking.max(axis=1).toarray().ravel(),
             )
         )
-    each_segment, interval, kept, *others = zip(*found, strict=True)
-    sums = sparse.vstack(kept, format="csr")
+    each_segment, interval, matrices, *others = zip(*records, strict=True)
+    sums = sparse.vstack(matrices, format="csr")
     return GroupSums(np.concatenate(each_segment), np.concatenate(interval), sums, *map(np.concatenate, others))
 
 
@@ -286,22 +290,22 @@ def _placed(v: FloatArray, rows: IntArray, segment: IntArray) -> tuple[IntArray,
 
 
 def sums_again(
-    units: FeatureLots, formed: Formed, prediction: FloatArray, parts: GroupSums, of: IntArray
+    units: FeatureLots, candidates: Candidates, prediction: FloatArray, parts: GroupSums, of: IntArray
 ) -> sparse.csr_array:
     """The groups' sums in the parts `of`, were the units predicted otherwise; intervals stay what they are."""
     excess = units.weight * (units.ones - units.count * prediction)
-    wanted = parts.segment[of] * evidence.N_INTERVALS + parts.interval[of]
-    found, order = [], np.argsort(grouped(units), kind="stable")
-    for first, n, rows, segment in each_set(formed, units.codes[:, order], prediction.size):
+    key = parts.segment[of] * evidence.N_INTERVALS + parts.interval[of]
+    matrices, order = [], np.argsort(grouped(units), kind="stable")
+    for first, n, rows, segment in each_set(candidates, units.codes[:, order], prediction.size):
         start = first * evidence.N_INTERVALS
-        here = slice(*np.searchsorted(wanted, [start, start + n * evidence.N_INTERVALS]))
+        here = slice(*np.searchsorted(key, [start, start + n * evidence.N_INTERVALS]))
         if here.start == here.stop:
             continue
         number = np.full(n * evidence.N_INTERVALS, -1)
-        number[wanted[here] - start] = np.arange(here.stop - here.start)
+        number[key[here] - start] = np.arange(here.stop - here.start)
         inside, place = _placed(units.prediction, order[rows], segment)
         at = number[place]
         inside = inside[at >= 0]
         shape = here.stop - here.start, units.n_groups
-        found.append(sums_by_group(at[at >= 0], grouped(units)[inside], excess[inside], shape))
-    return sparse.vstack(found, format="csr")
+        matrices.append(sums_by_group(at[at >= 0], grouped(units)[inside], excess[inside], shape))
+    return sparse.vstack(matrices, format="csr")

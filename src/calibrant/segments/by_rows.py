@@ -12,7 +12,7 @@ from calibrant.inference.testing import lots
 from calibrant.inference.testing.result import LEAST
 from calibrant.inference.testing.tail import chernoff
 from calibrant.kernels.found import squared_evidence
-from calibrant.segments.candidates import FeatureLots, Formed
+from calibrant.segments.candidates import Candidates, FeatureLots
 from calibrant.segments.evidence import STRETCH, ResampleSearch, scored, search
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.totals import Totals
@@ -25,39 +25,39 @@ class ByRows:
     """What redrawn outcomes say of all segments; what they are made of is in `ResampleSearch`."""
 
     units: FeatureLots
-    formed: Formed
-    found: ResampleSearch
+    candidates: Candidates
+    redraws: ResampleSearch
     n_resamples: int
 
     @classmethod
-    def of(cls, units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ByRows:
+    def of(cls, units: FeatureLots, candidates: Candidates, n_resamples: int, level: float, seed: np.uint64) -> ByRows:
         """Redraw, at the share of the level that redraws have."""
-        return cls(units, formed, search(units, formed, n_resamples, BY_REDRAWS * level, seed), n_resamples)
+        return cls(units, candidates, search(units, candidates, n_resamples, BY_REDRAWS * level, seed), n_resamples)
 
     @property
     def score(self) -> FloatArray:
         """Evidence, comparable across segments."""
-        return self.found.score
+        return self.redraws.score
 
     @property
     def pvalue(self) -> FloatArray:
         """Adjusted for all segments, by redraws alone."""
-        return np.minimum(1.0, self.found.pvalue / BY_REDRAWS)
+        return np.minimum(1.0, self.redraws.pvalue / BY_REDRAWS)
 
     @property
     def critical(self) -> float:
         """Scores above it are beyond noise, in one step."""
-        return self.found.critical
+        return self.redraws.critical
 
     @property
     def error(self) -> float:
         """Largest climb of any segment, over the weight of all units."""
-        return self.found.error
+        return self.redraws.error
 
     @property
     def chance_error(self) -> float:
         """What it stays below in calibrated predictions."""
-        return self.found.chance_error
+        return self.redraws.chance_error
 
     def tail(self, i: int) -> float:
         """A p-value for all segments at once from Chernoff's bound on a segment's total, where no redraw is as extreme.
@@ -65,30 +65,30 @@ class ByRows:
         Of both sides of it. A segment's share of the error goes as one over the root of the number of those that fix
         as many features.
         """
-        if self.found.pvalue[i] * (self.n_resamples + 1) >= 1.5:
+        if self.redraws.pvalue[i] * (self.n_resamples + 1) >= 1.5:
             return 1.0
-        units, handicap = self.units, self.formed.handicap
-        rows = self.formed.order[slice(*self.formed.ends[i])]
+        units, handicap = self.units, self.candidates.handicap
+        rows = self.candidates.order[slice(*self.candidates.ends[i])]
         one = np.ones(rows.size)
         v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
         part = lots.UncertainLots(v, count, ones, weight, rows.size, None, 0.0)
         all_shares = float(np.exp(-0.5 * handicap).sum())
         shares = math.log(2.0 * all_shares / BY_TAIL) + 0.5 * handicap[i]
-        return max(LEAST, math.exp(chernoff(part, one if self.found.total[i] > 0.0 else -one) + shares))
+        return max(LEAST, math.exp(chernoff(part, one if self.redraws.total[i] > 0.0 else -one) + shares))
 
     def scored(self, prediction: FloatArray, segments: IntArray) -> FloatArray:
         """Scores of some segments, were the units predicted otherwise."""
-        return scored(self.units, self.formed, prediction, segments)
+        return scored(self.units, self.candidates, prediction, segments)
 
     def direction(self, i: int) -> tuple[str, tuple[float, float]]:
         """Direction and range of predictions of the strongest evidence."""
-        units, found = self.units, self.found
-        moments = self.formed.second[i], self.formed.third[i]
-        rows = self.formed.order[slice(*self.formed.ends[i])]
+        units, redraws = self.units, self.redraws
+        moments = self.candidates.second[i], self.candidates.third[i]
+        rows = self.candidates.order[slice(*self.candidates.ends[i])]
         v, rank = units.prediction[rows], units.rank[rows]
-        rise, fall = (squared_evidence(each, *moments) for each in (found.rise[i], found.fall[i]))
-        if squared_evidence(found.total[i], *moments) >= max(rise, fall) - STRETCH:
-            return ("too low" if found.total[i] > 0.0 else "too high"), (float(v[0]), float(v[-1]))
+        rise, fall = (squared_evidence(each, *moments) for each in (redraws.rise[i], redraws.fall[i]))
+        if squared_evidence(redraws.total[i], *moments) >= max(rise, fall) - STRETCH:
+            return ("too low" if redraws.total[i] > 0.0 else "too high"), (float(v[0]), float(v[-1]))
         last = np.flatnonzero(np.append(rank[1:] != rank[:-1], True))
         sign = 1.0 if rise >= fall else -1.0
         excess = sign * units.weight[rows] * (units.ones[rows] - units.count[rows] * v)
@@ -99,8 +99,8 @@ class ByRows:
 
     def detectable(self, i: int) -> float:
         """Smallest total, of either sign, that is beyond noise in one step; by bisection."""
-        second, third = float(self.formed.second[i]), float(self.formed.third[i])
-        needed = self.found.critical + float(self.formed.handicap[i])
+        second, third = float(self.candidates.second[i]), float(self.candidates.third[i])
+        needed = self.redraws.critical + float(self.candidates.handicap[i])
         most = 0.0
         for skew in (third, -third):
             low, high = 0.0, math.sqrt(second)

@@ -64,13 +64,13 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
     if rows.weight is not None:
         used &= rows.mask
-    told = [*((each.code, len(each.labels)) for each in features)]
+    keys = [*((each.code, len(each.labels)) for each in features)]
     if rows.group is not None:
-        told.append((rows.group, int(rows.group.max()) + 1))
+        keys.append((rows.group, int(rows.group.max()) + 1))
     codes = np.stack([each.code[used] for each in features])
     joint = np.zeros(codes.shape[1], np.int64)
     size = 1
-    for code, values in told:
+    for code, values in keys:
         if size > 2**62 // values:
             joint = np.asarray(np.unique(joint, return_inverse=True)[1], np.int64)
             size = int(joint.max(initial=0)) + 1
@@ -115,7 +115,7 @@ def grouped(lots: FeatureLots) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Formed:
+class Candidates:
     """Segments that are tested.
 
     Attributes
@@ -159,7 +159,7 @@ class Formed:
         return tuple(self.features[i].labels[value] for i, value in pairs)
 
 
-def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> Formed:
+def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> Candidates:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 
     The first is that of all rows.
@@ -179,15 +179,15 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
         )
     sizes = [len(each.labels) for each in features]
     sets = [each for depth in range(max_depth + 1) for each in combinations(range(len(features)), depth)]
-    drawn = v.size * kernel.LANES * np.dtype(units.drawn_type).itemsize
-    if len(sets) * v.size > _MOST_PLACES or drawn > _MOST_DRAWN:
+    n_bytes = v.size * kernel.LANES * np.dtype(units.drawn_type).itemsize
+    if len(sets) * v.size > _MOST_PLACES or n_bytes > _MOST_DRAWN:
         raise InputError(
             "features",
             f"make {len(sets):,} combinations of {v.size:,} rows, more than fit into memory; "
             "name fewer features, lower max_depth or take a random part of the rows",
         )
-    held: dict[tuple[int, ...], FloatArray] = {}
-    chosen: list[tuple[int, ...]] = []
+    rows_of: dict[tuple[int, ...], FloatArray] = {}
+    features_of: list[tuple[int, ...]] = []
     values: list[tuple[int, ...]] = []
     orders, ends = [], []
     place = n_few_groups = 0
@@ -200,10 +200,10 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
         cell = cell_of([units.codes[i] for i in members], shape, v.size)
         rows = np.asarray(np.bincount(cell, count, n_cells), np.float64)
         enough = (rows >= min_rows) & (np.bincount(cell, information, n_cells) >= LEAST_INFORMATION)
-        held[members] = rows.reshape(shape)
+        rows_of[members] = rows.reshape(shape)
         for axis in range(len(members)):
-            parent = held[members[:axis] + members[axis + 1 :]]
-            enough &= (held[members] < np.expand_dims(parent, axis)).ravel()
+            parent = rows_of[members[:axis] + members[axis + 1 :]]
+            enough &= (rows_of[members] < np.expand_dims(parent, axis)).ravel()
         if units.group is not None:
             many = in_many_groups(units, of_groups, cell[of_groups], n_cells)
             if not (members or many[0]):
@@ -221,39 +221,39 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
         order = np.argsort(short, kind="stable").astype(np.int32)
         first = np.concatenate([[0], np.bincount(cell, minlength=n_cells).cumsum()])
         for each in np.flatnonzero(enough):
-            chosen.append(members)
+            features_of.append(members)
             values.append(tuple(int(code) for code in np.unravel_index(each, shape)) if shape else ())
             ends.append((place + first[each], place + first[each + 1]))
-        if len(chosen) > MOST_SEGMENTS:
+        if len(features_of) > MOST_SEGMENTS:
             raise too_many()
         orders.append(order)
         place += order.size
     joined, bounds = np.concatenate(orders), np.array(ends, np.int64)
-    depth = np.array([len(each) for each in chosen])
+    depth = np.array([len(each) for each in features_of])
     handicap = np.log(np.bincount(depth)[depth])
     second, third = kernel.cumulants(v, count, units.weight, joined, bounds)
-    return Formed(tuple(features), chosen, values, joined, bounds, second, third, handicap, n_few_groups)
+    return Candidates(tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups)
 
 
 def each_set(
-    formed: Formed, codes: IntArray | Sequence[IntArray], size: int
+    candidates: Candidates, codes: IntArray | Sequence[IntArray], size: int
 ) -> Iterator[tuple[int, int, IntArray, IntArray]]:
     """Of each set of features its first segment and how many there are, the rows in them, and in which each is.
 
     `codes` (features, size) are the features of any rows.
     """
     first = 0
-    while first < len(formed):
-        members, last = formed.chosen[first], first
-        while last < len(formed) and formed.chosen[last] == members:
+    while first < len(candidates):
+        members, last = candidates.chosen[first], first
+        while last < len(candidates) and candidates.chosen[last] == members:
             last += 1
-        shape = tuple(len(formed.features[i].labels) for i in members)
-        values = np.array(formed.values[first:last], np.int64).reshape(last - first, len(members))
+        shape = tuple(len(candidates.features[i].labels) for i in members)
+        values = np.array(candidates.values[first:last], np.int64).reshape(last - first, len(members))
         number = np.full(math.prod(shape), -1)
         number[np.ravel_multi_index(tuple(values.T), shape) if members else [0]] = np.arange(last - first)
         of = number[cell_of([codes[i] for i in members], shape, size)]
-        held = np.flatnonzero(of >= 0)
-        yield first, last - first, held, of[held]
+        inside = np.flatnonzero(of >= 0)
+        yield first, last - first, inside, of[inside]
         first = last
 
 

@@ -146,8 +146,8 @@ def summed_by(
         pattern = _literal(0)
         for bit, conditions in enumerate(holds[:-1]):
             pattern = pattern + _all_of(conditions, 2**bit)
-        held = table.held.filter(*holds[-1]) if holds[-1] else table.held
-        table = table.like(held.with_columns(**{_OWN: pattern}))
+        rows = table.held.filter(*holds[-1]) if holds[-1] else table.held
+        table = table.like(rows.with_columns(**{_OWN: pattern}))
     blocks = []
     for members in in_blocks(sizes, sets, MOST_GROUPS // RESOLUTION):
         by = [code_name(i) for i in members] + ([_OWN] if inside else [])
@@ -208,8 +208,8 @@ def form_sums(
         If there are none, or too many.
     """
     sizes = [len(each.labels) for each in features]
-    held: dict[tuple[int, ...], FloatArray] = {}
-    chosen: Sets = []
+    rows_of: dict[tuple[int, ...], FloatArray] = {}
+    features_of: Sets = []
     values: Sets = []
     places, cells, sizes_of, totals = [], [], [], []
     for members in sets:
@@ -232,30 +232,32 @@ def form_sums(
             if not members:
                 _require_information(rows[0], information[0], min_rows)
             enough = (rows >= min_rows) & (information >= LEAST_INFORMATION)
-        held[members] = rows.reshape(shape)
+        rows_of[members] = rows.reshape(shape)
         for axis in range(len(members)):
-            parent = held[members[:axis] + members[axis + 1 :]]
-            enough &= (held[members] < np.expand_dims(parent, axis)).ravel()
+            parent = rows_of[members[:axis] + members[axis + 1 :]]
+            enough &= (rows_of[members] < np.expand_dims(parent, axis)).ravel()
         number = np.cumsum(enough) - 1
-        kept = enough[combination]
+        combinations = enough[combination]
         all_of = np.zeros((int(enough.sum()), 8))
-        np.add.at(all_of, number[combination[kept]], np.column_stack([_of_totals(index, part), spread])[kept])
+        np.add.at(
+            all_of, number[combination[combinations]], np.column_stack([_of_totals(index, part), spread])[combinations]
+        )
         totals.append(all_of)
-        kept &= tested
-        places.append(index[kept])
-        cells.append(part[kept])
-        sizes_of.append(np.bincount(number[combination[kept]], minlength=int(enough.sum())))
-        chosen += [members] * int(enough.sum())
+        combinations &= tested
+        places.append(index[combinations])
+        cells.append(part[combinations])
+        sizes_of.append(np.bincount(number[combination[combinations]], minlength=int(enough.sum())))
+        features_of += [members] * int(enough.sum())
         values += [
             tuple(int(code) for code in np.unravel_index(each, shape)) if shape else ()
             for each in np.flatnonzero(enough)
         ]
-        if len(chosen) > MOST_SEGMENTS:
+        if len(features_of) > MOST_SEGMENTS:
             raise too_many()
     size = np.concatenate(sizes_of)
-    depth = np.array([len(each) for each in chosen])
+    depth = np.array([len(each) for each in features_of])
     return Summed(
-        chosen,
+        features_of,
         values,
         np.concatenate([[0], np.cumsum(size)[:-1]]).astype(np.int64),
         np.concatenate(places),

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels import found as kernel
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import FeatureLots, Formed
+from calibrant.segments.candidates import Candidates, FeatureLots
 
 STRETCH = 2.0 * math.log(8.0)
 """Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
@@ -47,7 +47,9 @@ class ResampleSearch:
     chance_error: float
 
 
-def search(units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ResampleSearch:
+def search(
+    units: FeatureLots, candidates: Candidates, n_resamples: int, level: float, seed: np.uint64
+) -> ResampleSearch:
     """Score the segments of the outcomes and of redrawn ones, and step down from the highest.
 
     A segment's adjusted p-value is the share of the draws, the outcomes among them, in which some segment that does
@@ -56,25 +58,25 @@ def search(units: FeatureLots, formed: Formed, n_resamples: int, level: float, s
     level, even if other segments are wrong (Westfall and Young 1993, free step-down; docs/found-segments.md).
     """
     n, draws_of_all = units.prediction.size, 1 + n_resamples
-    scores = np.empty((len(formed), draws_of_all))
+    scores = np.empty((len(candidates), draws_of_all))
     largest = np.empty(draws_of_all)
     mean = units.weight * units.count * units.prediction
-    observed = np.empty((3, len(formed)))
+    observed = np.empty((3, len(candidates)))
 
     def fill(first: int, last: int) -> None:
         draws = np.empty((n, kernel.LANES), units.drawn_type)
-        found, part = np.empty((3, len(formed), kernel.LANES)), np.empty((len(formed), kernel.LANES))
+        climbs, part = np.empty((3, len(candidates), kernel.LANES)), np.empty((len(candidates), kernel.LANES))
         for start in range(first, last, kernel.LANES):
             lanes = slice(0, min(kernel.LANES, last - start))
             kernel.draw_events(units.prediction, units.count, units.ones, seed, start, draws)
-            kernel.excursions(draws, units.weight, mean, units.rank, formed.order, formed.ends, found)
-            kernel.scores(found, formed.second, formed.third, formed.handicap, STRETCH, part)
+            kernel.excursions(draws, units.weight, mean, units.rank, candidates.order, candidates.ends, climbs)
+            kernel.scores(climbs, candidates.second, candidates.third, candidates.handicap, STRETCH, part)
             scores[:, start : start + kernel.LANES] = part[:, lanes]
-            largest[start : start + kernel.LANES] = np.maximum(found[1], -found[2]).max(axis=0)[lanes]
+            largest[start : start + kernel.LANES] = np.maximum(climbs[1], -climbs[2]).max(axis=0)[lanes]
             if start == 0:
-                observed[:] = found[:, :, 0]
+                observed[:] = climbs[:, :, 0]
 
-    in_blocks(fill, draws_of_all, work=formed.order.size * draws_of_all, multiple=kernel.LANES)
+    in_blocks(fill, draws_of_all, work=candidates.order.size * draws_of_all, multiple=kernel.LANES)
     weight = float((units.weight * units.count).sum())
     over = spare(draws_of_all, level)
     return ResampleSearch(
@@ -107,13 +109,13 @@ def stepped_down(scores: FloatArray) -> FloatArray:
     return adjusted
 
 
-def scored(units: FeatureLots, formed: Formed, prediction: FloatArray, segments: IntArray) -> FloatArray:
+def scored(units: FeatureLots, candidates: Candidates, prediction: FloatArray, segments: IntArray) -> FloatArray:
     """Scores of some segments, were the units predicted otherwise."""
-    ends = formed.ends[segments]
-    found = np.empty((3, segments.size, 1))
+    ends = candidates.ends[segments]
+    climbs = np.empty((3, segments.size, 1))
     mean = units.weight * units.count * prediction
-    kernel.excursions(units.ones[:, None], units.weight, mean, units.rank, formed.order, ends, found)
-    moments = kernel.cumulants(prediction, units.count, units.weight, formed.order, ends)
+    kernel.excursions(units.ones[:, None], units.weight, mean, units.rank, candidates.order, ends, climbs)
+    moments = kernel.cumulants(prediction, units.count, units.weight, candidates.order, ends)
     out = np.empty((segments.size, 1))
-    kernel.scores(found, *moments, formed.handicap[segments], STRETCH, out)
+    kernel.scores(climbs, *moments, candidates.handicap[segments], STRETCH, out)
     return np.asarray(out[:, 0], np.float64)

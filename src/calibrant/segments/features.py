@@ -54,12 +54,12 @@ class Feature:
 def read_features(
     columns: Mapping[str, Any],
     rows: Mapping[str, FloatArray | None],
-    asked: Search,
+    request: Search,
     *,
-    chosen: bool,
+    required: bool,
     option: str = "features",
 ) -> tuple[list[Feature], dict[str, str]]:
-    """Codes of columns of Arrow, and why others were left out; one that was `chosen` by its name is refused instead.
+    """Codes of columns of Arrow, and why others were left out; one that was `required` by its name is refused instead.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def read_features(
         The features.
     rows : mapping of str to ndarray of shape (n,)
         What was predicted and seen, by argument; a feature may be none of these under another name.
-    asked : Search
+    request : Search
         How finely they are to be told apart; a category with fewer rows than a segment needs is not told from others.
-    chosen : bool
+    required : bool
         Whether the user named the features.
     option : str
         Who named them.
@@ -80,23 +80,23 @@ def read_features(
         If a feature cannot be used and the user named it, or none is left.
     """
     counts = [_counted(column) for column in columns.values() if _is_text(column.type)]
-    most = asked.categories(len(columns) - len(counts), [worth_telling(each, asked) for each in counts])
+    most = request.categories(len(columns) - len(counts), [worth_telling(each, request) for each in counts])
     return each_or_left_out(
-        columns, lambda name: _feature(name, columns[name], rows, asked, most), chosen=chosen, option=option
+        columns, lambda name: _feature(name, columns[name], rows, request, most), required=required, option=option
     )
 
 
 def _counted(column: Any) -> IntArray:
     """Rows of each value of a text."""
-    held = column.drop_null().value_counts()
-    return np.asarray(held.field("counts"), np.int64)
+    frequencies = column.drop_null().value_counts()
+    return np.asarray(frequencies.field("counts"), np.int64)
 
 
-def worth_telling(counts: IntArray, asked: Search) -> int:
+def worth_telling(counts: IntArray, request: Search) -> int:
     """How many values of a text may be told apart, by the rows of each; none where it is refused."""
-    if counts.size > asked.n_bins and counts.max() < asked.min_rows:
+    if counts.size > request.n_bins and counts.max() < request.min_rows:
         return 0
-    return int(min(counts.size, max(asked.n_bins, (counts >= asked.min_rows).sum())))
+    return int(min(counts.size, max(request.n_bins, (counts >= request.min_rows).sum())))
 
 
 def _is_text(kind: Any) -> bool:
@@ -106,7 +106,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def each_or_left_out(
-    names: Iterable[str], read: Callable[[str], T], *, chosen: bool, option: str
+    names: Iterable[str], read: Callable[[str], T], *, required: bool, option: str
 ) -> tuple[list[T], dict[str, str]]:
     """What is read of each feature that can be used, and why the others are left out, as `read_features` says.
 
@@ -115,50 +115,50 @@ def each_or_left_out(
     InputError
         If a feature cannot be used and the user named it, or none is left.
     """
-    found, left_out = [], {}
+    results, left_out = [], {}
     for name in names:
         try:
-            found.append(read(name))
+            results.append(read(name))
         except InputError as problem:
-            if chosen:
+            if required:
                 raise InputError(option, problem.problem) from None
             left_out[name] = problem.problem.removeprefix(f"{name!r} ")
-    if not found:
-        why = "; ".join(f"{name!r} {said}" for name, said in list(left_out.items())[:5])
+    if not results:
+        why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:5])
         raise InputError(option, f"are missing: no column except outcomes and predictions can be used. {why}".rstrip())
-    return found, left_out
+    return results, left_out
 
 
-def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], asked: Search, most: int) -> Feature:
+def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], request: Search, most: int) -> Feature:
     import pyarrow
 
-    held = pyarrow.types
-    if held.is_date(column.type) or (held.is_timestamp(column.type) and column.type.tz is None):
+    types = pyarrow.types
+    if types.is_date(column.type) or (types.is_timestamp(column.type) and column.type.tz is None):
         values = _days(column)
-        code, labels = _ranges(name, values, asked.n_bins, days=True)
+        code, labels = _ranges(name, values, request.n_bins, days=True)
         _refuse_outcome(name, values, rows["y_true"])
         return _told_apart(name, code, labels)
-    if held.is_temporal(column.type):
+    if types.is_temporal(column.type):
         raise unusable(name, TIMES)
-    is_number = held.is_integer(column.type) or held.is_floating(column.type) or held.is_decimal(column.type)
-    if held.is_integer(column.type) and _large(column):
+    is_number = types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type)
+    if types.is_integer(column.type) and _large(column):
         raise unusable(
             name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
         )
     if is_number:
-        if held.is_decimal(column.type):
+        if types.is_decimal(column.type):
             column = column.cast(pyarrow.string())  # which is read as the nearest number; the cast of decimals is not
         values = column.cast(pyarrow.float64(), safe=False).to_numpy(**_copying(column))
         values = np.asarray(values, np.float64) + 0.0  # minus zero as zero
         for argument, other in rows.items():
             if other is not None and np.array_equal(values, other):
                 raise unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
-        code, labels = _ranges(name, values, asked.n_bins)
+        code, labels = _ranges(name, values, request.n_bins)
         _refuse_outcome(name, values, rows["y_true"])
-    elif held.is_boolean(column.type) or _is_text(column.type):
-        code, labels = _categories(name, column, asked, most)
+    elif types.is_boolean(column.type) or _is_text(column.type):
+        code, labels = _categories(name, column, request, most)
         _refuse_outcome(name, np.asarray(code, np.float64), rows["y_true"])
-    elif held.is_null(column.type):
+    elif types.is_null(column.type):
         raise unusable(name, MISSING)
     else:
         raise unusable(name, f"holds {column.type}; numbers, texts or truth values are needed")
@@ -212,19 +212,19 @@ def _copying(column: Any) -> dict[str, bool]:
 
 def _ranges(name: str, values: FloatArray, n_bins: int, *, days: bool = False) -> tuple[IntArray, tuple[str, ...]]:
     """Numbers, or days, of few values one by one, of more in ranges that hold about as many rows each."""
-    held = np.sort(values[~np.isnan(values)])
-    if not held.size:
+    numbers = np.sort(values[~np.isnan(values)])
+    if not numbers.size:
         raise unusable(name, MISSING)
-    new = np.flatnonzero(held[1:] != held[:-1])
+    new = np.flatnonzero(numbers[1:] != numbers[:-1])
     if new.size < n_bins:
-        single = held[np.append(new, held.size - 1)]
+        single = numbers[np.append(new, numbers.size - 1)]
         cuts, labels = single[:-1], (days_singly if days else singly)(name, single)
     else:
-        tops = tops_of_ranges(held, n_bins)
+        tops = tops_of_ranges(numbers, n_bins)
         if not tops.size:  # most rows hold the largest number
-            tops = held[new[-1:]]
-        cuts, labels = cut_at(name, tops, held[np.searchsorted(held, tops, side="right")], days=days)
-    coding, labels = coded("number", name, cuts.tolist(), labels, missing=held.size < values.size)
+            tops = numbers[new[-1:]]
+        cuts, labels = cut_at(name, tops, numbers[np.searchsorted(numbers, tops, side="right")], days=days)
+    coding, labels = coded("number", name, cuts.tolist(), labels, missing=numbers.size < values.size)
     return coding.codes(values), tuple(labels)
 
 
@@ -236,20 +236,20 @@ def cut_at(name: str, tops: FloatArray, after: FloatArray, *, days: bool) -> tup
     return cuts, ranges(name, cuts)
 
 
-def _categories(name: str, column: Any, asked: Search, most: int) -> tuple[IntArray, tuple[str, ...]]:
+def _categories(name: str, column: Any, request: Search, most: int) -> tuple[IntArray, tuple[str, ...]]:
     """The most frequent values one by one, the rest together."""
-    told = column.dictionary_encode()
-    told = told.combine_chunks() if hasattr(told, "chunks") else told
-    values = [*told.dictionary.to_pylist(), None]
-    index = np.asarray(told.indices.fill_null(len(values) - 1)).astype(np.int64)
+    codes = column.dictionary_encode()
+    codes = codes.combine_chunks() if hasattr(codes, "chunks") else codes
+    values = [*codes.dictionary.to_pylist(), None]
+    index = np.asarray(codes.indices.fill_null(len(values) - 1)).astype(np.int64)
     *counts, n_missing = np.bincount(index, minlength=len(values))
-    order, labels = most_frequent(name, values[:-1], np.array(counts), asked, most)
+    order, labels = most_frequent(name, values[:-1], np.array(counts), request, most)
     coding, labels = coded("category", name, [values[i] for i in order], labels, missing=n_missing > 0)
     return coding.codes(np.array(values, np.object_))[index], tuple(labels)
 
 
 def most_frequent(
-    name: str, values: Sequence[Any], counts: IntArray, asked: Search, most: int
+    name: str, values: Sequence[Any], counts: IntArray, request: Search, most: int
 ) -> tuple[list[int], list[str]]:
     """The values that are told apart, the most frequent first, and what they and the rest together are called.
 
@@ -260,11 +260,11 @@ def most_frequent(
     if not order:
         raise unusable(name, MISSING)
     rest = 0
-    if len(order) > asked.n_bins:
-        if counts[order[0]] < asked.min_rows:
-            few = f"holds {len(order):,} different values, none of them in {asked.min_rows:,} rows"
+    if len(order) > request.n_bins:
+        if counts[order[0]] < request.min_rows:
+            few = f"holds {len(order):,} different values, none of them in {request.min_rows:,} rows"
             raise unusable(name, f"{few}: group them into fewer, or leave it out")
-        own = max(asked.n_bins - 1, min(most, int((counts >= asked.min_rows).sum())))
+        own = max(request.n_bins - 1, min(most, int((counts >= request.min_rows).sum())))
         rest = len(order) - own
         order = order[:own]
     labels = categories(name, [values[i] for i in order])
@@ -292,34 +292,34 @@ class LazyFeature:
 
 
 def lazy_features(
-    table: Featured, names: Sequence[str], asked: Search, *, chosen: bool, option: str
+    table: Featured, names: Sequence[str], request: Search, *, required: bool, option: str
 ) -> tuple[list[LazyFeature], dict[str, str]]:
     """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
-    held: dict[str, Values | InputError] = {}
+    known: dict[str, Values | InputError] = {}
     for name in filter(table.is_text, names):
         try:
-            held[name] = table.values(name)
+            known[name] = table.values(name)
         except InputError as problem:
-            held[name] = problem
-    texts = [worth_telling(each[1], asked) for each in held.values() if not isinstance(each, InputError)]
-    most = asked.categories(len(names) - len(held), texts)
+            known[name] = problem
+    texts = [worth_telling(each[1], request) for each in known.values() if not isinstance(each, InputError)]
+    most = request.categories(len(names) - len(known), texts)
     return each_or_left_out(
-        names, lambda name: _lazy_feature(table, name, asked, most, held.get(name)), chosen=chosen, option=option
+        names, lambda name: _lazy_feature(table, name, request, most, known.get(name)), required=required, option=option
     )
 
 
 def _lazy_feature(
-    table: Featured, name: str, asked: Search, most: int, held: Values | InputError | None
+    table: Featured, name: str, request: Search, most: int, known_values: Values | InputError | None
 ) -> LazyFeature:
-    if isinstance(held, InputError):
-        raise held
+    if isinstance(known_values, InputError):
+        raise known_values
     kind = table.kind(name)
     known: Sequence[Any]
     if kind == "number":
-        labels, known, n_missing = _lazy_ranges(table, name, asked.n_bins)
+        labels, known, n_missing = _lazy_ranges(table, name, request.n_bins)
     else:
-        values, counts, n_missing = table.values(name) if held is None else held
-        order, labels = most_frequent(name, values, counts, asked, most)
+        values, counts, n_missing = table.values(name) if known_values is None else known_values
+        order, labels = most_frequent(name, values, counts, request, most)
         known = [values[i] for i in order]
     coding, labels = coded(kind, name, known, labels, missing=n_missing > 0)
     if len(labels) < 2:

@@ -22,7 +22,7 @@ from calibrant.inference.bounds.gate import GateResult, calibration_gate, calibr
 from calibrant.kernels import sketching
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Formed, each_set, form, too_few_rows, units_of
+from calibrant.segments.candidates import Candidates, each_set, form, too_few_rows, units_of
 from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Summed
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, AskedOf, Search
@@ -55,14 +55,14 @@ class CalledOff:
     pvalue: Callable[[], float]
 
 
-def _beyond_noise(search: Formed | Summed, pvalue: FloatArray, level: float) -> list[int]:
+def _beyond_noise(search: Candidates | Summed, pvalue: FloatArray, level: float) -> list[int]:
     """Numbers of the segments that are called off, all rows together not among them."""
     return [int(i) for i in np.flatnonzero(pvalue <= level) if search.chosen[i]]
 
 
-def _numbers(bounded: Formed | Summed) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
+def _numbers(candidates: Candidates | Summed) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
     """The bounded segments by what they fix: those that are searched are among them."""
-    return {key: i for i, key in enumerate(zip(bounded.chosen, bounded.values, strict=True))}
+    return {key: i for i, key in enumerate(zip(candidates.chosen, candidates.values, strict=True))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class OfRows:
 
     rows: Rows
     features: list[Feature]
-    formed: Formed
+    candidates: Candidates
     totals: Totals
     max_weight: float | None
 
@@ -80,19 +80,21 @@ class OfRows:
         cls,
         table: Table,
         names: Mapping[str, str],
-        taken: tuple[str, ...],
-        asked: Search,
+        searchable: tuple[str, ...],
+        request: Search,
         of: AskedOf,
         most: float | None,
     ) -> OfRows:
         """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
-        rows, held, _, _ = read_to_search(table, names, taken, asked, of)
-        if rows.count.sum() < asked.min_rows:
-            raise too_few_rows(rows.count.sum(), asked.min_rows)
+        rows, features, _, _ = read_to_search(table, names, searchable, request, of)
+        if rows.count.sum() < request.min_rows:
+            raise too_few_rows(rows.count.sum(), request.min_rows)
         # Bounds hold for any number of groups.
         alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None)
-        formed = form(units_of(alone, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
-        return cls(rows, held, formed, totals_of(rows, formed), most)
+        candidates = form(
+            units_of(alone, features), features, min(int(request.max_depth), len(features)), request.min_rows
+        )
+        return cls(rows, features, candidates, totals_of(rows, candidates), most)
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -101,19 +103,19 @@ class OfRows:
 
     def conditions(self, i: int) -> tuple[str, ...]:
         """What holds in a segment."""
-        return self.formed.conditions(i)
+        return self.candidates.conditions(i)
 
     @cached_property
     def _at_knots(self) -> FloatArray:
-        return at_knots(self.rows, self.formed)
+        return at_knots(self.rows, self.candidates)
 
     def ends(self, miss: float) -> Ends:
         """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
         if self.rows.group is None:
             return ends_at_knots(self._at_knots, miss)
-        return self.totals.population_intervals(2.0 * len(self.formed) * miss, self.max_weight)
+        return self.totals.population_intervals(2.0 * len(self.candidates) * miss, self.max_weight)
 
-    def called_off(self, asked: Search) -> list[CalledOff]:
+    def called_off(self, request: Search) -> list[CalledOff]:
         """What `find_segments` calls off in these rows.
 
         Raises
@@ -121,28 +123,28 @@ class OfRows:
         InputError
             If nothing can be tested.
         """
-        if asked.n_resamples > _FEW and asked.level >= LEAST_LEVEL * (1 + asked.n_resamples) / (1 + _FEW):
+        if request.n_resamples > _FEW and request.level >= LEAST_LEVEL * (1 + request.n_resamples) / (1 + _FEW):
             # The first of the same redraws: where so many are as extreme, no others make the smallest p-value as small.
-            _, _, found = searched(self.rows, self.features, replace(asked, n_resamples=_FEW))
-            if found.pvalue.min() * (1 + _FEW) / (1 + asked.n_resamples) > asked.level:
+            _, _, search = searched(self.rows, self.features, replace(request, n_resamples=_FEW))
+            if search.pvalue.min() * (1 + _FEW) / (1 + request.n_resamples) > request.level:
                 return []
-        units, formed, found = searched(self.rows, self.features, asked)
-        number, told = _numbers(self.formed), []
-        for i in _beyond_noise(formed, found.pvalue, asked.level):
-            at, (direction, span) = number[formed.chosen[i], formed.values[i]], found.direction(i)
-            first, last = formed.ends[i]
-            v = units.prediction[formed.order[[first, last - 1]]]
+        units, candidates, search = searched(self.rows, self.features, request)
+        number, segments = _numbers(self.candidates), []
+        for i in _beyond_noise(candidates, search.pvalue, request.level):
+            at, (direction, span) = number[candidates.chosen[i], candidates.values[i]], search.direction(i)
+            first, last = candidates.ends[i]
+            v = units.prediction[candidates.order[[first, last - 1]]]
             other = (self.totals.bias[at] > 0.0) != (direction == "too low")
-            told.append(CalledOff(at, bool(other or span != tuple(v)), partial(_smaller, found, i)))
-        return told
+            segments.append(CalledOff(at, bool(other or span != tuple(v)), partial(_smaller, search, i)))
+        return segments
 
     def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:
         """The gate of a segment that was named beforehand."""
-        rows, held = self.rows, np.ones(self.rows.y_prob.size, np.bool_)
-        for feature, value in zip(self.formed.chosen[i], self.formed.values[i], strict=True):
-            held &= self.features[feature].code == value
-        group = None if rows.group is None else rows.group[held]
-        y_true, y_prob, most = rows.y_true[held], rows.y_prob[held], self.max_weight
+        rows, inside = self.rows, np.ones(self.rows.y_prob.size, np.bool_)
+        for feature, value in zip(self.candidates.chosen[i], self.candidates.values[i], strict=True):
+            inside &= self.features[feature].code == value
+        group = None if rows.group is None else rows.group[inside]
+        y_true, y_prob, most = rows.y_true[inside], rows.y_prob[inside], self.max_weight
         return calibration_gate(y_true, y_prob, groups=group, max_weight=most, max_distance=max_distance, level=level)
 
 
@@ -155,13 +157,15 @@ class OfSums:
     features: list[LazyFeature]
 
     @classmethod
-    def read(cls, table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Search, of: AskedOf) -> OfSums:
+    def read(
+        cls, table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search, of: AskedOf
+    ) -> OfSums:
         """As `OfRows.read`, of a table that is summed where it lies."""
         if "groups" in names:
             raise many_in_groups()
-        with table.lazily(names, taken, "find") as lazy:
-            summed, blocks, _, features, _ = summed_to_search(lazy, dict(names), taken, asked, of)
-        return cls(summed, blocks, features)
+        with table.lazily(names, searchable, "find") as lazy:
+            candidates, blocks, _, features, _ = summed_to_search(lazy, dict(names), searchable, request, of)
+        return cls(candidates, blocks, features)
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -181,7 +185,7 @@ class OfSums:
         """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
         return self.totals.population_intervals(2.0 * len(self.summed) * miss)
 
-    def called_off(self, asked: Search) -> list[CalledOff]:
+    def called_off(self, request: Search) -> list[CalledOff]:
         """What `find_segments` calls off in these sums.
 
         Raises
@@ -189,20 +193,20 @@ class OfSums:
         InputError
             If nothing can be tested.
         """
-        formed = summed_again(self.blocks, self.features, asked)
-        found = TailSearch.of(formed, float(asked.level))
-        number, told = _numbers(self.summed), []
-        for i in _beyond_noise(formed, found.pvalue, asked.level):
-            at = number[formed.chosen[i], formed.values[i]]
-            other = (self.totals.bias[at] > 0.0) != found.low_side[i]
-            in_part = bool(other or found.where[i] != (0.0, 1.0))
-            told.append(CalledOff(at, in_part, partial(float, found.pvalue[i])))
-        return told
+        candidates = summed_again(self.blocks, self.features, request)
+        search = TailSearch.of(candidates, float(request.level))
+        number, segments = _numbers(self.summed), []
+        for i in _beyond_noise(candidates, search.pvalue, request.level):
+            at = number[candidates.chosen[i], candidates.values[i]]
+            other = (self.totals.bias[at] > 0.0) != search.low_side[i]
+            in_part = bool(other or search.where[i] != (0.0, 1.0))
+            segments.append(CalledOff(at, in_part, partial(float, search.pvalue[i])))
+        return segments
 
     def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:
         """The gate of a segment, rows of a cell moved by half its width at most; None where sums leave rows out."""
-        summed, part = self.summed, slice(self.summed.starts[i], self.summed.ends[i])
-        index, cells = summed.index[part], summed.cells[part]
+        candidates, part = self.summed, slice(self.summed.starts[i], self.summed.ends[i])
+        index, cells = candidates.index[part], candidates.cells[part]
         count, ones, offset = (cells[:, each] for each in (sketching.COUNT, sketching.ONES, sketching.OFFSET))
         if count.sum() < self.totals.count[i]:  # predicted 0 or 1, of which cells hold nothing
             return None
@@ -213,26 +217,26 @@ class OfSums:
         return calibration_gate_on_sample(sample, max_distance=max_distance, level=level, displacement=moved)
 
 
-def _smaller(found: ByRows | ByGroups, i: int) -> float:
+def _smaller(search: ByRows | ByGroups, i: int) -> float:
     """By redraws, or by a tail where none of them is as extreme."""
-    return min(float(found.pvalue[i]), found.tail(i))
+    return min(float(search.pvalue[i]), search.tail(i))
 
 
 def read_to_bound(
     table: Table,
     names: Mapping[str, str],
     features: tuple[str, ...] | None,
-    asked: Search,
+    request: Search,
     *,
     max_weight: float | None = None,
     exclude_bad: bool = False,
 ) -> OfRows | OfSums:
     """Read or sum a table, and form its segments."""
-    taken = taken_features(table, names, features, "find")
+    searchable = taken_features(table, names, features, "find")
     of = AskedOf(features is not None, trials=False, exclude_bad=exclude_bad, option="find", whatever_predicted=True)
     if table.many:
-        return OfSums.read(table, names, taken, asked, of)
-    return OfRows.read(table, names, taken, asked, of, max_weight)
+        return OfSums.read(table, names, searchable, request, of)
+    return OfRows.read(table, names, searchable, request, of, max_weight)
 
 
 _TOLD = 20
@@ -280,8 +284,8 @@ class BoundedSegment(Result):
             return f"{self.name}: predictions are at least {at_least(self.proved, 2)} {way} ({rows})"
         least = f", at least {at_least(self.proved, 2)} in the population" if self.proved > 0.0 else ""
         mean = f"{abs(self.bias):.2g} {way} on these rows{least}"
-        said = f"off in a part of their range, on average {mean}" if self.in_part else mean
-        return f"{self.name}: predictions are {said} ({rows}, p = {self.pvalue:.2g})"
+        error = f"off in a part of their range, on average {mean}" if self.in_part else mean
+        return f"{self.name}: predictions are {error} ({rows}, p = {self.pvalue:.2g})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -350,15 +354,15 @@ class BoundedSegments(Result):
         of = f"{counted(self.n_tested, 'segment')} {made}"
         if self.verdict == "beyond":
             be = "is" if self.n_beyond == 1 else "are"
-            said = f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of} {be} proved so"
-            return f"{said}. {_told(self.beyond, self.n_beyond)}"
+            verdict = f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of} {be} proved so"
+            return f"{verdict}. {_told(self.beyond, self.n_beyond)}"
         if self.verdict == "undecided":
-            said = f"undecided about {self.max_distance:g}: none of {of} is proved beyond it"
+            verdict = f"undecided about {self.max_distance:g}: none of {of} is proved beyond it"
             if self.untested is not None:
-                return f"{said}, and none can be tested: {self.untested}"
+                return f"{verdict}, and none can be tested: {self.untested}"
             be = "is" if self.n_undecided == 1 else "are"
             off = f"{self.n_undecided:,} {be} off by more than noise and not proved within"
-            return f"{said}, but {off}. {_told(self.undecided, self.n_undecided)}"
+            return f"{verdict}, but {off}. {_told(self.undecided, self.n_undecided)}"
         proved = self.largest.proved
         rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
         none = f"none of {of} is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
@@ -377,7 +381,7 @@ def bounded_in_table(
     table: Table,
     names: Mapping[str, str],
     features: tuple[str, ...] | None,
-    asked: Search,
+    request: Search,
     *,
     level: float,
     max_distance: float,
@@ -385,75 +389,75 @@ def bounded_in_table(
     max_weight: float | None = None,
     exclude_bad: bool = False,
 ) -> BoundedSegments:
-    """Bound the mean error of every segment of a table, formed as is `asked`, and search them where none is beyond.
+    """Bound the mean error of every segment of a table, formed as is `request`, and search them where none is beyond.
 
     "Beyond" takes one of so many shares of the level, for all segments together, and each "within" all of it; the
-    level of the search is that of `asked` (docs/gate.md).
+    level of the search is that of `request` (docs/gate.md).
     """
-    held = read_to_bound(table, names, features, asked, max_weight=max_weight, exclude_bad=exclude_bad)
-    found, ends = bounded(held, int(asked.max_depth), level / shares, max_distance)
-    return found if found.n_beyond else _with_called_off(found, ends, held, asked, level)
+    source = read_to_bound(table, names, features, request, max_weight=max_weight, exclude_bad=exclude_bad)
+    bounds, ends = bounded(source, int(request.max_depth), level / shares, max_distance)
+    return bounds if bounds.n_beyond else _with_called_off(bounds, ends, source, request, level)
 
 
-def bounded(held: OfRows | OfSums, max_depth: int, level: float, max_distance: float) -> tuple[BoundedSegments, Ends]:
+def bounded(source: OfRows | OfSums, max_depth: int, level: float, max_distance: float) -> tuple[BoundedSegments, Ends]:
     """What the bounds say alone, at a level for all segments together, and the bounds."""
-    totals = held.totals
-    low, high = ends = held.ends(level / (2.0 * totals.count.size))
+    totals = source.totals
+    low, high = ends = source.ends(level / (2.0 * totals.count.size))
     proved = np.maximum(low, -high)
     order = np.argsort(-proved, kind="stable")
     n_beyond = int((proved > max_distance).sum())
-    found = BoundedSegments(
+    bounds = BoundedSegments(
         verdict="beyond" if n_beyond else "none beyond",
         max_distance=max_distance,
         level=level,
         n_rows=int(totals.count[0]),
         n_tested=totals.count.size,
         n_beyond=n_beyond,
-        beyond=tuple(_segment(held, ends, int(i)) for i in order[: min(n_beyond, _TOLD)]),
-        largest=_segment(held, ends, int(order[0])),
+        beyond=tuple(_segment(source, ends, int(i)) for i in order[: min(n_beyond, _TOLD)]),
+        largest=_segment(source, ends, int(order[0])),
         provable=max_distance + float(np.median(0.5 * (high - low))),
-        features=tuple(held.labels),
+        features=tuple(source.labels),
         max_depth=max_depth,
-        together=tuple(pooled(held.labels)),
+        together=tuple(pooled(source.labels)),
     )
-    return found, ends
+    return bounds, ends
 
 
-def _segment(held: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None = None) -> BoundedSegment:
-    totals, ends_of_it = held.totals, Interval(*(float(end[i]) for end in ends))
-    name = " and ".join(held.conditions(i)) or "all rows"
-    said = (None, False) if off is None else (off.pvalue(), off.in_part)
-    return BoundedSegment(name, int(totals.count[i]), float(totals.bias[i]), ends_of_it, *said)
+def _segment(source: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None = None) -> BoundedSegment:
+    totals, ends_of_it = source.totals, Interval(*(float(end[i]) for end in ends))
+    name = " and ".join(source.conditions(i)) or "all rows"
+    evidence = (None, False) if off is None else (off.pvalue(), off.in_part)
+    return BoundedSegment(name, int(totals.count[i]), float(totals.bias[i]), ends_of_it, *evidence)
 
 
 def _with_called_off(
-    found: BoundedSegments, ends: Ends, held: OfRows | OfSums, asked: Search, level: float
+    bounds: BoundedSegments, ends: Ends, source: OfRows | OfSums, request: Search, level: float
 ) -> BoundedSegments:
     """Of bounds by which no segment is beyond: undecided where the search calls one off that is not proved within."""
-    within = held.ends(level)
+    within = source.ends(level)
     try:
-        off = held.called_off(asked)
+        off = source.called_off(request)
     except InputError as problem:
         low, high = within
-        if max(float(high.max()), -float(low.min())) <= found.max_distance:  # of every segment: nothing is left open
-            return found
-        return replace(found, verdict="undecided", untested=str(problem))
-    times = _not_within(off, ends, within, held, found.max_distance, level)
+        if max(float(high.max()), -float(low.min())) <= bounds.max_distance:  # of every segment: nothing is left open
+            return bounds
+        return replace(bounds, verdict="undecided", untested=str(problem))
+    times = _not_within(off, ends, within, source, bounds.max_distance, level)
     if not times:
-        return found
-    worst_first = sorted(times, key=lambda each: -abs(float(held.totals.bias[each.at])))
-    needed = max(times.values()) * found.n_rows
+        return bounds
+    worst_first = sorted(times, key=lambda each: -abs(float(source.totals.bias[each.at])))
+    needed = max(times.values()) * bounds.n_rows
     return replace(
-        found,
+        bounds,
         verdict="undecided",
         n_undecided=len(times),
-        undecided=tuple(_segment(held, ends, each.at, each) for each in worst_first[:_TOLD]),
+        undecided=tuple(_segment(source, ends, each.at, each) for each in worst_first[:_TOLD]),
         rows_needed=math.ceil(needed) if needed < _MOST_ROWS else None,
     )
 
 
 def _not_within(
-    off: list[CalledOff], ends: Ends, within: Ends, held: OfRows | OfSums, max_distance: float, level: float
+    off: list[CalledOff], ends: Ends, within: Ends, source: OfRows | OfSums, max_distance: float, level: float
 ) -> dict[CalledOff, float]:
     """Those that are not proved within the limit, and how many times the rows would decide about each.
 
@@ -464,12 +468,12 @@ def _not_within(
     times = {}
     for each in off:
         if max(high[each.at], -low[each.at]) > max_distance:
-            times[each] = _times(held.totals.bias, ends, within, each.at, max_distance)
+            times[each] = _times(source.totals.bias, ends, within, each.at, max_distance)
         elif each.in_part:
-            gate = held.gate(each.at, max_distance, level)
+            gate = source.gate(each.at, max_distance, level)
             if gate is None or gate.verdict != "within":
                 needed = None if gate is None else gate.rows_needed
-                times[each] = math.inf if needed is None else needed / held.totals.count[each.at]
+                times[each] = math.inf if needed is None else needed / source.totals.count[each.at]
     return times
 
 
@@ -497,20 +501,20 @@ _STEPS = 2048  # to 1, of the means that are looked at
 _AT_ONCE = 1024  # segments
 
 
-def at_knots(rows: Rows, formed: Formed) -> FloatArray:
+def at_knots(rows: Rows, candidates: Candidates) -> FloatArray:
     """Rows of each segment at each knot, of outcomes less predictions without weights: (segments, 33)."""
     error = rows.y_true - rows.y_prob
     order = np.argsort(error)  # so that sums do not depend on the order of rows
     x = error[order]
-    code = [each.code[order] for each in formed.features]
+    code = [each.code[order] for each in candidates.features]
     at, shares = _knots(x)
-    held = np.empty((len(formed), _PARTS + 1))
-    for first, n, of_rows, segment in each_set(formed, code, x.size):
+    rows_at = np.empty((len(candidates), _PARTS + 1))
+    for first, n, of_rows, segment in each_set(candidates, code, x.size):
         place, share = segment * (_PARTS + 1) + at[of_rows], shares[of_rows]
         size = n * (_PARTS + 1)
-        found = np.bincount(place, 1.0 - share, size) + np.bincount(place + 1, share, size)
-        held[first : first + n] = found.reshape(n, _PARTS + 1)
-    return held
+        counts = np.bincount(place, 1.0 - share, size) + np.bincount(place + 1, share, size)
+        rows_at[first : first + n] = counts.reshape(n, _PARTS + 1)
+    return rows_at
 
 
 def _knots(x: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -520,27 +524,27 @@ def _knots(x: FloatArray) -> tuple[IntArray, FloatArray]:
     return below, place - below
 
 
-def ends_at_knots(held: FloatArray, miss: float) -> tuple[FloatArray, FloatArray]:
-    """Ends for means of errors, of which `held` (k, 33) lie at each knot, at `miss` for each end."""
+def ends_at_knots(shares: FloatArray, miss: float) -> tuple[FloatArray, FloatArray]:
+    """Ends for means of errors, of which `shares` (k, 33) lie at each knot, at `miss` for each end."""
     mean = np.arange(1 - _STEPS, _STEPS) / _STEPS
     z = np.linspace(0.0, 2.0, _PARTS + 1) / (1.0 + mean[:, None]) - 1.0
     log_factors = np.log1p(_STAKES[:, None] * z[:, None, :])
     means = np.concatenate([[-1.0], mean])
-    parts = [slice(i, i + _AT_ONCE) for i in range(0, len(held), _AT_ONCE)]
+    parts = [slice(i, i + _AT_ONCE) for i in range(0, len(shares), _AT_ONCE)]
     low, high = (
         np.concatenate([means[_refuted(each[part], log_factors, miss)] for part in parts]) * way
-        for each, way in ((held, 1.0), (held[:, ::-1], -1.0))
+        for each, way in ((shares, 1.0), (shares[:, ::-1], -1.0))
     )
     return low, high
 
 
-def _refuted(held: FloatArray, log_factors: FloatArray, miss: float) -> IntArray:
+def _refuted(shares: FloatArray, log_factors: FloatArray, miss: float) -> IntArray:
     """How many means are refuted, from the least on: capital falls with the mean, so that halving finds the last."""
     needed = math.log(_STAKES.size / miss) * (1.0 + 1e-9)
-    sure, open_ = np.zeros(len(held), np.int64), np.full(len(held), len(log_factors))
+    sure, open_ = np.zeros(len(shares), np.int64), np.full(len(shares), len(log_factors))
     while (open_ > sure).any():
         middle = (sure + open_ + 1) // 2
-        won = (log_factors[middle - 1] @ held[:, :, None])[:, :, 0]
+        won = (log_factors[middle - 1] @ shares[:, :, None])[:, :, 0]
         is_refuted = np.logaddexp.reduce(won, axis=1) >= needed
         sure, open_ = np.where(is_refuted, middle, sure), np.where(is_refuted, open_, middle - 1)
     return sure

@@ -25,5 +25,5 @@ def squared(of_groups: sparse.csr_array, others: sparse.csr_array | None = None)
 
 def effective_number(total: FloatArray, squares: FloatArray) -> FloatArray:
     """(sum x)^2 / sum x^2, 0 where there is nothing."""
-    held = squares > 0.0
-    return np.where(held, total * total / np.where(held, squares, 1.0), 0.0)
+    positive = squares > 0.0
+    return np.where(positive, total * total / np.where(positive, squares, 1.0), 0.0)

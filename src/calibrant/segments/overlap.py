@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
-from calibrant.segments.candidates import FeatureLots, Formed
+from calibrant.segments.candidates import Candidates, FeatureLots
 
 MOST = 20
 """Segments that are told one by one."""
@@ -32,31 +32,31 @@ class Scored(Protocol):
         """Scores of some segments, were the units predicted otherwise."""
 
 
-def explained_once(units: FeatureLots, formed: Formed, found: Scored, beyond: IntArray) -> list[int]:
+def explained_once(units: FeatureLots, candidates: Candidates, search: Scored, beyond: IntArray) -> list[int]:
     """Numbers of the segments that explain all of those `beyond` noise, the one with the most evidence first.
 
     The strongest segment is taken; its predictions are corrected by the line in their log-odds that fits it best;
     the evidence of the others is found again with the corrected predictions; and so on, until no segment's evidence
     exceeds what noise alone reaches, or `MOST` are taken.
     """
-    taken: list[int] = []
+    explanations: list[int] = []
     prediction = units.prediction
-    score, left = found.score[beyond], beyond
-    while left.size and len(taken) < MOST:
+    score, left = search.score[beyond], beyond
+    while left.size and len(explanations) < MOST:
         best = int(np.argmax(score))
-        if not score[best] > found.critical:
+        if not score[best] > search.critical:
             break
-        taken.append(int(left[best]))
+        explanations.append(int(left[best]))
         left = np.delete(left, best)
-        prediction = _corrected(units, formed, prediction, taken[-1])
-        score = found.scored(prediction, left)
-    return taken
+        prediction = _corrected(units, candidates, prediction, explanations[-1])
+        score = search.scored(prediction, left)
+    return explanations
 
 
-def _corrected(units: FeatureLots, formed: Formed, prediction: FloatArray, segment: int) -> FloatArray:
+def _corrected(units: FeatureLots, candidates: Candidates, prediction: FloatArray, segment: int) -> FloatArray:
     """Predictions with those of a segment on its best line in their log-odds."""
-    first, last = formed.ends[segment]
-    rows = formed.order[first:last]
+    first, last = candidates.ends[segment]
+    rows = candidates.order[first:last]
     v, count = prediction[rows], units.count[rows]
     corrected = prediction.copy()
     corrected[rows] = Line.through(v, units.ones[rows] / count, units.weight[rows] * count)(v)

@@ -100,18 +100,18 @@ class FoundSegment(Result):
     def summary(self) -> str:
         """Say where, how far off in which direction, and how sure that is."""
         off = abs(self.bias)
-        seen = "too low" if self.bias > 0.0 else "too high"
-        ends = sorted(abs(end) if seen == self._side(end) else -abs(end) for end in self.bias_interval)
+        side = "too low" if self.bias > 0.0 else "too high"
+        ends = sorted(abs(end) if side == self._side(end) else -abs(end) for end in self.bias_interval)
         if not self.in_part:
-            said = f"predictions are {off:.2g} {seen} on average ({ends[0]:.2g} to {ends[1]:.2g})"
+            error = f"predictions are {off:.2g} {side} on average ({ends[0]:.2g} to {ends[1]:.2g})"
         else:
             low, high = self.where
-            said = (
+            error = (
                 f"predictions from {low:.3g} to {high:.3g} are {abs(self.where_bias):.2g} {self.direction}, "
-                f"those of all its rows {off:.2g} {seen}"
+                f"those of all its rows {off:.2g} {side}"
             )
         groups = "" if self.n_groups is None else f" of {counted(self.n_groups, 'group')}"
-        return f"{self.name}: {said}, {counted(self.n_rows, 'row')}{groups}, p = {self.pvalue:.2g}"
+        return f"{self.name}: {error}, {counted(self.n_rows, 'row')}{groups}, p = {self.pvalue:.2g}"
 
     @staticmethod
     def _side(end: float) -> str:
@@ -187,11 +187,11 @@ class FoundSegments(TestResult):
     def searched(self) -> str:
         """What the segments are, such as "combinations of up to 2 features"; of a table that was not read, that too."""
         most = min(self.max_depth, len(self.features))
-        said = "values of one feature" if most == 1 else f"combinations of up to {most} features"
+        scope = "values of one feature" if most == 1 else f"combinations of up to {most} features"
         rare = pooled(self.features)
-        said += f"; too rare or many to be looked at one by one: {', '.join(rare)}" if rare else ""
+        scope += f"; too rare or many to be looked at one by one: {', '.join(rare)}" if rare else ""
         if self.summed:
-            return f"{said}; rows were too many to be read, and were summed by cells of predictions"
+            return f"{scope}; rows were too many to be read, and were summed by cells of predictions"
         few = []
         if self.n_few_groups:
             few.append(f"{counted(self.n_few_groups, 'combination')} more {_be(self.n_few_groups)} not tested")
@@ -199,7 +199,7 @@ class FoundSegments(TestResult):
             few.append(
                 f"{self.n_by_bound:,} {_be(self.n_by_bound)} tested by a bound alone, which sees large errors only"
             )
-        return f"{said}; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else said
+        return f"{scope}; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else scope
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, all but `tested` and `made_of`."""
@@ -233,9 +233,9 @@ class FoundSegments(TestResult):
                 f"{self._certain()}"
             )
         off = f"{self.n_beyond:,} of {tested} {_be(self.n_beyond)} off by more than noise"
-        told = len(self.segments)
-        few = f"; {told} of them explain{'s' * (told == 1)} the others" if self.n_beyond > told else ""
-        few += ", each told with the error of all its rows" if told > 1 else ""
+        n_listed = len(self.segments)
+        few = f"; {n_listed} of them explain{'s' * (n_listed == 1)} the others" if self.n_beyond > n_listed else ""
+        few += ", each told with the error of all its rows" if n_listed > 1 else ""
         if not any(each.conditions for each in self.segments):
             off, few = f"Of {tested} none differs from the rest beyond chance", ""
         lines = [f"{off}{few}{sure}:"]

@@ -22,7 +22,7 @@ from calibrant.progress import watched
 from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import FeatureLots, Formed, form, units_of
+from calibrant.segments.candidates import Candidates, FeatureLots, form, units_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.overlap import explained_once
 from calibrant.segments.request import MIN_ROWS, N_BINS, AskedOf, Search, names_of
@@ -37,22 +37,22 @@ def found_in_table(
     table: Table,
     names: Mapping[str, str],
     features: tuple[str, ...] | None,
-    asked: Search,
+    request: Search,
     *,
     trials: bool = False,
     exclude_bad: bool = False,
     option: str = "features",
 ) -> FoundSegments:
     """Read the columns `names` by argument, and find segments; with `trials` the weights are numbers of trials."""
-    taken = taken_features(table, names, features, option, trials=trials)
+    searchable = taken_features(table, names, features, option, trials=trials)
     of = AskedOf(features is not None, trials, exclude_bad, option)
     if table.many:
         if "groups" in names:
             raise many_in_groups()
-        with table.lazily(names, taken, option) as lazy:
-            return found_in_sums(lazy, dict(names), taken, asked, of)
-    rows, told_apart, left_out, n_bad = read_to_search(table, names, taken, asked, of)
-    return replace(find_in_rows(rows, told_apart, asked), left_out=ReadOnly(left_out), n_excluded=n_bad)
+        with table.lazily(names, searchable, option) as lazy:
+            return found_in_sums(lazy, dict(names), searchable, request, of)
+    rows, told_apart, left_out, n_bad = read_to_search(table, names, searchable, request, of)
+    return replace(find_in_rows(rows, told_apart, request), left_out=ReadOnly(left_out), n_excluded=n_bad)
 
 
 def many_in_groups() -> InputError:
@@ -75,19 +75,19 @@ def taken_features(
         if features is not None and name in features:
             argument = "trials" if trials and argument == "sample_weight" else argument
             raise InputError(option, f"names {name!r}, the column of {argument}; segments are made of other columns")
-    taken = features or tuple(name for name in table.columns if name not in names.values())
-    if not taken:
+    searchable = features or tuple(name for name in table.columns if name not in names.values())
+    if not searchable:
         raise InputError(option, "are missing: the table has no columns except outcomes and predictions")
-    return taken
+    return searchable
 
 
 def read_to_search(
-    table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Search, of: AskedOf
+    table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search, of: AskedOf
 ) -> tuple[Rows, list[Feature], dict[str, str], int]:
     """Rows and features of a table, why columns were left out, and how many bad rows were."""
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
     groups = names.get("groups")
-    read = table.with_features(numbers, taken, of.option, exclude_bad=of.exclude_bad, groups=groups)
+    read = table.with_features(numbers, searchable, of.option, exclude_bad=of.exclude_bad, groups=groups)
     if read.group is not None and (read.group < 0).any():
         if not of.exclude_bad or (read.group < 0).all():
             row = int(np.argmax(read.group < 0))
@@ -96,59 +96,63 @@ def read_to_search(
     arrays = read.arrays
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
     single = Rows.of(outcome, prediction, None if of.trials else weight, weight if of.trials else None, read.group)
-    seen: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
-    told_apart, left_out = read_features(read.keys, seen, asked, chosen=of.chosen, option=of.option)
+    known: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
+    told_apart, left_out = read_features(read.keys, known, request, required=of.chosen, option=of.option)
     return single, told_apart, left_out, read.n_excluded
 
 
-def searched(rows: Rows, features: Sequence[Feature], asked: Search) -> tuple[FeatureLots, Formed, ByRows | ByGroups]:
+def searched(
+    rows: Rows, features: Sequence[Feature], request: Search
+) -> tuple[FeatureLots, Candidates, ByRows | ByGroups]:
     """What redraws say of all segments of rows that were read already."""
-    seed = generator(asked.random_state).integers(2**64, dtype=np.uint64)
+    seed = generator(request.random_state).integers(2**64, dtype=np.uint64)
     check_groups(rows)
     units = units_of(rows, features)
-    formed = form(units, features, min(asked.max_depth, len(features)), asked.min_rows)
+    candidates = form(units, features, min(request.max_depth, len(features)), request.min_rows)
     by = ByRows if rows.group is None else ByGroups
-    return units, formed, by.of(units, formed, int(asked.n_resamples), float(asked.level), seed)
+    return units, candidates, by.of(units, candidates, int(request.n_resamples), float(request.level), seed)
 
 
-def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Search) -> FoundSegments:
+def find_in_rows(rows: Rows, features: Sequence[Feature], request: Search) -> FoundSegments:
     """Find segments of rows that were read already."""
-    level, n_resamples = float(asked.level), int(asked.n_resamples)
-    units, formed, found = searched(rows, features, asked)
-    beyond = np.flatnonzero(found.pvalue <= level)
-    listed = explained_once(units, formed, found, beyond)
-    strongest = int(np.argmax(found.score))
-    told = list(dict.fromkeys([*listed, strongest]))
-    pvalue = found.pvalue.copy()
-    for each in told:
-        pvalue[each] = min(pvalue[each], found.tail(each))
-    described = _Described(formed, found, totals_of(rows, formed), pvalue, level)
-    segments = {each: described.segment(each) for each in told}
+    level, n_resamples = float(request.level), int(request.n_resamples)
+    units, candidates, search = searched(rows, features, request)
+    beyond = np.flatnonzero(search.pvalue <= level)
+    listed = explained_once(units, candidates, search, beyond)
+    strongest = int(np.argmax(search.score))
+    numbers = list(dict.fromkeys([*listed, strongest]))
+    pvalue = search.pvalue.copy()
+    for each in numbers:
+        pvalue[each] = min(pvalue[each], search.tail(each))
+    described = _Described(candidates, search, totals_of(rows, candidates), pvalue, level)
+    segments = {each: described.segment(each) for each in numbers}
     joint = float(pvalue.min())
-    drawn = "" if rows.group is None else f"random signs of {counted(units.n_groups, 'group')}, "
+    signs = "" if rows.group is None else f"random signs of {counted(units.n_groups, 'group')}, "
     return FoundSegments(
-        statistic=float(found.score[strongest]),
+        statistic=float(search.score[strongest]),
         pvalue=joint,
         reject=joint <= level,
         level=level,
-        method=f"search of {len(formed):,} segments ({drawn}{n_resamples:,} resamples)",
+        method=f"search of {len(candidates):,} segments ({signs}{n_resamples:,} resamples)",
         segments=tuple(segments[each] for each in listed),
         strongest=segments[strongest],
-        n_tested=len(formed),
+        n_tested=len(candidates),
         n_beyond=int(beyond.size),
-        multicalibration_error=found.error,
-        detectable=found.chance_error,
+        multicalibration_error=search.error,
+        detectable=search.chance_error,
         features=ReadOnly({each.name: each.labels for each in features}),
         left_out=ReadOnly({}),
-        max_depth=int(asked.max_depth),
+        max_depth=int(request.max_depth),
         n_resamples=n_resamples,
         tested=np.stack([described.totals.count, described.totals.bias, pvalue], axis=1),
-        made_of=tuple(tuple(zip(*pair, strict=True)) for pair in zip(formed.chosen, formed.values, strict=True)),
+        made_of=tuple(
+            tuple(zip(*pair, strict=True)) for pair in zip(candidates.chosen, candidates.values, strict=True)
+        ),
         impossible=impossible_rows(rows),
         premise=f"{rows.premise}, and predictions were not fitted to them",
         n_groups=rows.n_groups,
-        n_few_groups=formed.n_few_groups,
-        n_by_bound=found.n_by_bound if isinstance(found, ByGroups) else 0,
+        n_few_groups=candidates.n_few_groups,
+        n_by_bound=search.n_by_bound if isinstance(search, ByGroups) else 0,
     )
 
 
@@ -156,7 +160,7 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Search) -> Foun
 class _Described:
     """What is needed to describe segments one by one."""
 
-    formed: Formed
+    candidates: Candidates
     found: ByRows | ByGroups
     totals: Totals
     pvalue: FloatArray
@@ -169,7 +173,7 @@ class _Described:
         direction, span = self.found.direction(i)
         there, share = self._within(i, span)
         return FoundSegment(
-            conditions=self.formed.conditions(i),
+            conditions=self.candidates.conditions(i),
             n_rows=int(totals.count[i]),
             base_rate=float(totals.outcome[i] / weight),
             mean_prediction=float(totals.prediction[i] / weight),
@@ -188,11 +192,13 @@ class _Described:
     def _within(self, i: int, span: tuple[float, float]) -> tuple[float, float]:
         """Mean of outcome less prediction from one prediction to another, and the share of the weight there."""
         units = self.found.units
-        rows = self.formed.order[slice(*self.formed.ends[i])]
+        rows = self.candidates.order[slice(*self.candidates.ends[i])]
         rows = rows[(units.prediction[rows] >= span[0]) & (units.prediction[rows] <= span[1])]
         v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
-        held = float((weight * count).sum())
-        return float((weight * (ones - count * v)).sum()) / held, min(1.0, held / float(self.totals.weight[i]))
+        weight_within = float((weight * count).sum())
+        return float((weight * (ones - count * v)).sum()) / weight_within, min(
+            1.0, weight_within / float(self.totals.weight[i])
+        )
 
 
 def find_segments(
@@ -323,15 +329,15 @@ def find_segments(
         not_taken("with trials every outcome counts once", sample_weight=sample_weight)
     flag(exclude_bad, "exclude_bad")
     flag(unweighted, "unweighted")
-    asked = Search(max_depth, n_bins, min_rows, level, n_resamples, random_state)
+    request = Search(max_depth, n_bins, min_rows, level, n_resamples, random_state)
     table = OpenedFrame(frame, "frame")
-    wanted = names_of(features)
+    columns = names_of(features)
     weights = sample_weight if trials is None else trials
-    keys = (*(wanted or ()), *([] if groups is None else [groups]))
+    keys = (*(columns or ()), *([] if groups is None else [groups]))
     names = table.spoken(y_true, y_prob, weights, unweighted and trials is None, keys)
     if groups is not None:
         table.require([groups], "groups")
         names["groups"] = groups
     with watched(progress) as tell:
         tell("Finding segments")
-        return found_in_table(table, names, wanted, asked, trials=trials is not None, exclude_bad=exclude_bad)
+        return found_in_table(table, names, columns, request, trials=trials is not None, exclude_bad=exclude_bad)

@@ -34,20 +34,20 @@ def found_in_sums(
     table: OpenedFrame,
     names: dict[str, str],
     features: Sequence[str],
-    asked: Search,
+    request: Search,
     of: AskedOf,
 ) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
-    summed, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, asked, of)
+    candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, request, of)
     n_bad = table.n_rows() - coded.n_rows() if of.exclude_bad else 0
-    search = TailSearch.of(summed, float(asked.level))
+    search = TailSearch.of(candidates, float(request.level))
 
-    def again(inside: Sequence[int], wanted: Sets) -> list[CellBlock]:
+    def again(inside: Sequence[int], sets: Sets) -> list[CellBlock]:
         """Sums of the rows of the last of some segments, by which of the others they lie in."""
-        if len(inside) == 1 and not summed.chosen[inside[0]]:
+        if len(inside) == 1 and not candidates.chosen[inside[0]]:
             return blocks
-        pairs = [list(zip(summed.chosen[i], summed.values[i], strict=True)) for i in inside]
-        return summed_by(coded, names, told_apart, wanted, option=of.option, trials=of.trials, inside=pairs)
+        pairs = [list(zip(candidates.chosen[i], candidates.values[i], strict=True)) for i in inside]
+        return summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials, inside=pairs)
 
     sizes = [len(each.labels) for each in told_apart]
     listed = _explained(search, np.flatnonzero(search.pvalue <= search.level), again, sizes)
@@ -58,48 +58,50 @@ def found_in_sums(
         pvalue=float(search.pvalue.min()),
         reject=bool(search.pvalue.min() <= search.level),
         level=search.level,
-        method=f"search of {len(summed):,} segments (proved tails of sums)",
+        method=f"search of {len(candidates):,} segments (proved tails of sums)",
         segments=tuple(segments[i] for i in listed),
         strongest=segments[strongest],
-        n_tested=len(summed),
+        n_tested=len(candidates),
         n_beyond=int((search.pvalue <= search.level).sum()),
         multicalibration_error=search.error,
         detectable=search.chance_error,
         features=ReadOnly({each.name: each.labels for each in told_apart}),
         left_out=ReadOnly(left_out),
-        max_depth=int(asked.max_depth),
+        max_depth=int(request.max_depth),
         n_resamples=0,
         n_excluded=n_bad,
         summed=True,
-        tested=np.stack([summed.totals.count, summed.totals.bias, search.pvalue], axis=1),
-        made_of=tuple(tuple(zip(*pair, strict=True)) for pair in zip(summed.chosen, summed.values, strict=True)),
+        tested=np.stack([candidates.totals.count, candidates.totals.bias, search.pvalue], axis=1),
+        made_of=tuple(
+            tuple(zip(*pair, strict=True)) for pair in zip(candidates.chosen, candidates.values, strict=True)
+        ),
         impossible=_impossible(blocks),
         premise=f"{INDEPENDENT}, and predictions were not fitted to them",
     )
 
 
 def summed_to_search(
-    table: OpenedFrame, names: dict[str, str], features: Sequence[str], asked: Search, of: AskedOf
+    table: OpenedFrame, names: dict[str, str], features: Sequence[str], request: Search, of: AskedOf
 ) -> tuple[Summed, list[CellBlock], OpenedFrame, list[LazyFeature], dict[str, str]]:
     """Segments of a lazy table as sums, what they were made of, the table with codes, its features, and those left
     out.
     """
     rows = Featured(table, names, of.exclude_bad, of.option)
-    told_apart, left_out = lazy_features(rows, features, asked, chosen=of.chosen, option=of.option)
+    told_apart, left_out = lazy_features(rows, features, request, required=of.chosen, option=of.option)
     coded = rows.coded({each.name: each.coding for each in told_apart}, trials=of.trials)
-    sets = all_sets(len(told_apart), min(int(asked.max_depth), len(told_apart)))
+    sets = all_sets(len(told_apart), min(int(request.max_depth), len(told_apart)))
     weighted = "sample_weight" in names and not of.trials
     blocks = summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials)
-    formed = form_sums(
-        blocks, told_apart, sets, asked.min_rows, weighted=weighted, whatever_predicted=of.whatever_predicted
+    candidates = form_sums(
+        blocks, told_apart, sets, request.min_rows, weighted=weighted, whatever_predicted=of.whatever_predicted
     )
-    return formed, blocks, coded, told_apart, left_out
+    return candidates, blocks, coded, told_apart, left_out
 
 
-def summed_again(blocks: Sequence[CellBlock], features: Sequence[LazyFeature], asked: Search) -> Summed:
+def summed_again(blocks: Sequence[CellBlock], features: Sequence[LazyFeature], request: Search) -> Summed:
     """The segments that are searched, of sums without weights in which more were formed."""
-    sets = all_sets(len(features), min(int(asked.max_depth), len(features)))
-    return form_sums(blocks, features, sets, asked.min_rows, weighted=False)
+    sets = all_sets(len(features), min(int(request.max_depth), len(features)))
+    return form_sums(blocks, features, sets, request.min_rows, weighted=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,20 +123,22 @@ class TailSearch:
     chance_error: float
 
     @classmethod
-    def of(cls, summed: Summed, level: float) -> TailSearch:
+    def of(cls, candidates: Summed, level: float) -> TailSearch:
         """Tails of all segments, adjusted for one another."""
-        said = summed.stated()
-        single, where, low_side, _ = segment_tails(summed.index, summed.cells, summed.starts, RESOLUTION, said)
-        share = np.exp(-0.5 * summed.handicap)
+        stated = candidates.stated()
+        single, where, low_side, _ = segment_tails(
+            candidates.index, candidates.cells, candidates.starts, RESOLUTION, stated
+        )
+        share = np.exp(-0.5 * candidates.handicap)
         share /= share.sum()
-        error, chance_error = _climbs(summed, said, level)
+        error, chance_error = _climbs(candidates, stated, level)
         return cls(
-            summed,
+            candidates,
             level,
-            said,
+            stated,
             where,
             low_side,
-            -2.0 * np.log(single) - summed.handicap,
+            -2.0 * np.log(single) - candidates.handicap,
             share,
             holm(single, share),
             error,
@@ -142,18 +146,18 @@ class TailSearch:
         )
 
 
-def _climbs(summed: Summed, said: Stated, level: float) -> tuple[float, float]:
+def _climbs(candidates: Summed, stated: Stated, level: float) -> tuple[float, float]:
     """Largest climb of any segment, at the ends of cells, over the weight of all; and what noise stays below."""
-    cells = summed.cells
-    off = cells[:, sketching.OUTCOME] - said.expected
+    cells = candidates.cells
+    off = cells[:, sketching.OUTCOME] - stated.expected
     weight = np.maximum(cells[:, sketching.WEIGHT], 1e-300)
-    mean = np.clip(said.expected / weight, 0.0, 1.0)
-    deviation = np.sqrt(np.add.reduceat(cells[:, sketching.SQUARED] * mean * (1.0 - mean), summed.starts))
+    mean = np.clip(stated.expected / weight, 0.0, 1.0)
+    deviation = np.sqrt(np.add.reduceat(cells[:, sketching.SQUARED] * mean * (1.0 - mean), candidates.starts))
     largest = 0.0
-    for first, last in zip(summed.starts, summed.ends, strict=True):
+    for first, last in zip(candidates.starts, candidates.ends, strict=True):
         path = np.cumsum(off[first:last])
         largest = max(largest, max(path.max(), 0.0) - min(path.min(), 0.0))
-    all_rows = float(cells[summed.starts[0] : summed.ends[0], sketching.WEIGHT].sum())
+    all_rows = float(cells[candidates.starts[0] : candidates.ends[0], sketching.WEIGHT].sum())
     return largest / all_rows, reached_by_noise(deviation, level) / all_rows
 
 
@@ -161,43 +165,47 @@ def _explained(
     search: TailSearch, beyond: IntArray, again: Callable[[Sequence[int], Sets], list[CellBlock]], sizes: list[int]
 ) -> list[int]:
     """As `explained_once`, of sums: after each segment the rows of it are summed again, with what was corrected."""
-    summed, cells = search.summed, search.summed.cells
+    candidates, cells = search.summed, search.summed.cells
     weight = np.maximum(cells[:, sketching.WEIGHT], 1e-300)
     expected = search.stated.expected.copy()
-    taken: list[int] = []
+    explanations: list[int] = []
     lines: list[Line] = []
     score, left = search.score[beyond], beyond
-    needed = -2.0 * math.log(search.level * float(search.share.max())) - summed.handicap[int(np.argmax(search.share))]
-    while left.size and len(taken) < MOST:
+    needed = (
+        -2.0 * math.log(search.level * float(search.share.max())) - candidates.handicap[int(np.argmax(search.share))]
+    )
+    while left.size and len(explanations) < MOST:
         best = int(np.argmax(score))
         if not score[best] >= needed:
             break
-        taken.append(int(left[best]))
+        explanations.append(int(left[best]))
         left = np.delete(left, best)
-        rows = slice(summed.starts[taken[-1]], summed.ends[taken[-1]])
-        mean, held = expected[rows] / weight[rows], cells[rows]
-        lines.append(Line.through(mean, held[:, sketching.OUTCOME] / weight[rows], held[:, sketching.WEIGHT]))
-        if not left.size or len(taken) == MOST:
+        rows = slice(candidates.starts[explanations[-1]], candidates.ends[explanations[-1]])
+        mean, cells_held = expected[rows] / weight[rows], cells[rows]
+        lines.append(
+            Line.through(mean, cells_held[:, sketching.OUTCOME] / weight[rows], cells_held[:, sketching.WEIGHT])
+        )
+        if not left.size or len(explanations) == MOST:
             break
-        wanted = list(dict.fromkeys(summed.chosen[i] for i in left))
-        blocks = again(taken, wanted)
-        for members in wanted:
+        sets = list(dict.fromkeys(candidates.chosen[i] for i in left))
+        blocks = again(explanations, sets)
+        for members in sets:
             block = next(each for each in blocks if set(members) <= set(each.members))
             shape = tuple(sizes[i] for i in members)
             place, moved = added_up(block.place(members, shape), _moved(block, lines)[:, None])
-            for i in (int(each) for each in left if summed.chosen[each] == members):
-                own = np.ravel_multi_index(summed.values[i], shape) if members else 0
-                part = slice(summed.starts[i], summed.ends[i])
-                wanted_places = own * _PLACES + summed.index[part]
+            for i in (int(each) for each in left if candidates.chosen[each] == members):
+                own = np.ravel_multi_index(candidates.values[i], shape) if members else 0
+                part = slice(candidates.starts[i], candidates.ends[i])
+                wanted_places = own * _PLACES + candidates.index[part]
                 at = np.minimum(np.searchsorted(place, wanted_places), place.size - 1) if place.size else None
                 if at is not None:
                     expected[part] += np.where(place[at] == wanted_places, moved[at, 0], 0.0)
-        within, starts = summed.only(left)
+        within, starts = candidates.only(left)
         mean = np.clip(expected[within] / weight[within], 0.0, 1.0)
-        said = Stated(expected[within], mean, mean)
-        single = segment_tails(summed.index[within], cells[within], starts, RESOLUTION, said)[0]
-        score = -2.0 * np.log(single) - summed.handicap[left]
-    return taken
+        stated = Stated(expected[within], mean, mean)
+        single = segment_tails(candidates.index[within], cells[within], starts, RESOLUTION, stated)[0]
+        score = -2.0 * np.log(single) - candidates.handicap[left]
+    return explanations
 
 
 def _moved(block: CellBlock, lines: Sequence[Line]) -> FloatArray:
@@ -211,20 +219,20 @@ def _moved(block: CellBlock, lines: Sequence[Line]) -> FloatArray:
 
 
 def _described(search: TailSearch, features: Sequence[LazyFeature], i: int) -> FoundSegment:
-    summed, totals = search.summed, search.summed.totals
+    candidates, totals = search.summed, search.summed.totals
     weight = totals.weight[i]
     low, high = (float(end[i]) for end in totals.intervals(search.level))
-    index = summed.index[summed.starts[i] : summed.ends[i]]
+    index = candidates.index[candidates.starts[i] : candidates.ends[i]]
     where = search.where[i]
-    part = slice(summed.starts[i], summed.ends[i])
+    part = slice(candidates.starts[i], candidates.ends[i])
     at = np.minimum(index // 2, RESOLUTION - 1) / RESOLUTION  # an interval holds its left end, the last one 1 as well
     there = (at >= where[0]) & (at < where[1])
-    held = float(summed.cells[part, sketching.WEIGHT][there].sum())
-    off = float((summed.cells[part, sketching.OUTCOME] - search.stated.expected[part])[there].sum())
+    weight_there = float(candidates.cells[part, sketching.WEIGHT][there].sum())
+    off = float((candidates.cells[part, sketching.OUTCOME] - search.stated.expected[part])[there].sum())
     if where == (0.0, 1.0):
         where = (float(index[0] // 2 / RESOLUTION), float((index[-1] + 1) // 2 / RESOLUTION))
     return FoundSegment(
-        conditions=summed.conditions(features, i),
+        conditions=candidates.conditions(features, i),
         n_rows=int(totals.count[i]),
         base_rate=float(totals.outcome[i] / weight),
         mean_prediction=float(totals.prediction[i] / weight),
@@ -232,8 +240,8 @@ def _described(search: TailSearch, features: Sequence[LazyFeature], i: int) -> F
         bias_interval=Interval(low, high),
         direction="too low" if search.low_side[i] else "too high",
         where=where,
-        where_bias=off / held,
-        where_share=min(1.0, held / float(weight)),
+        where_bias=off / weight_there,
+        where_share=min(1.0, weight_there / float(weight)),
         pvalue=float(search.pvalue[i]),
         marginal_pvalue=float(holm(totals.marginal)[i]),
         detectable=min(1.0, _detectable(search, i) / float(weight)),
@@ -242,10 +250,10 @@ def _described(search: TailSearch, features: Sequence[LazyFeature], i: int) -> F
 
 def _detectable(search: TailSearch, i: int) -> float:
     """Smallest total of outcome less prediction, of either sign, whose p-value is small enough in one step."""
-    summed, part = search.summed, slice(search.summed.starts[i], search.summed.ends[i])
-    cells = summed.cells[part]
+    candidates, part = search.summed, slice(search.summed.starts[i], search.summed.ends[i])
+    cells = candidates.cells[part]
     enough = math.log(search.level * float(search.share[i]) * SHARES[0])
-    if summed.totals.weighted:
+    if candidates.totals.weighted:
         return math.sqrt(0.5 * float(cells[:, sketching.SQUARED].sum()) * (math.log(2.0) - enough))
     count, expected = cells[:, sketching.COUNT], float(search.stated.expected[part].sum())
     ends = search.stated.low[part], search.stated.high[part]
@@ -272,5 +280,5 @@ def _impossible(blocks: Sequence[CellBlock]) -> ImpossibleRows | None:
     prediction = block.index / (2.0 * RESOLUTION)
     weighs = block.cells[:, sketching.WEIGHT] > 0.0
     count, ones = (np.where(weighs, block.cells[:, each], 0.0) for each in (sketching.COUNT, sketching.ONES))
-    found = contradicted(prediction, count, ones)
-    return None if found is None else replace(found, row=None)
+    rows = contradicted(prediction, count, ones)
+    return None if rows is None else replace(rows, row=None)

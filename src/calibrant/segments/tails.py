@@ -38,16 +38,16 @@ def stated(index: IntArray, cells: FloatArray, resolution: int) -> Stated:
 
 
 def segment_tails(
-    index: IntArray, cells: FloatArray, starts: IntArray, resolution: int, said: Stated | None = None
+    index: IntArray, cells: FloatArray, starts: IntArray, resolution: int, statement: Stated | None = None
 ) -> tuple[FloatArray, list[tuple[float, float]], npt.NDArray[np.bool_], tuple[FloatArray, FloatArray] | None]:
     """P-value of each segment, the interval where evidence is strongest, and whether predictions are too low there.
 
     Last its ones and its rows, where no row weighs more than another. A segment's cells follow one another from its
-    place in `starts`; `said` takes the place of what they say themselves of their predictions.
+    place in `starts`; `statement` takes the place of what they say themselves of their predictions.
     """
-    said = said or stated(index, cells, resolution)
+    statement = statement or stated(index, cells, resolution)
     weight, squared = cells[:, sketching.WEIGHT], cells[:, sketching.SQUARED]
-    residual = cells[:, sketching.OUTCOME] - said.expected
+    residual = cells[:, sketching.OUTCOME] - statement.expected
     equal = bool((weight == cells[:, sketching.COUNT]).all() and (squared == weight).all())
     rounded = 4.0 * rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) * weight
     segment = np.zeros(index.size, np.int64)
@@ -64,13 +64,13 @@ def segment_tails(
         total, squares, rounding = (np.add.reduceat(values, first) for values in (residual, squared, rounded))
         if equal:
             ones = np.add.reduceat(cells[:, sketching.ONES], first)
-            found = two_sided_log_pvalues(weight, (said.low, said.high), first, ones)
+            logs = two_sided_log_pvalues(weight, (statement.low, statement.high), first, ones)
         else:
             sure = np.maximum(np.abs(total) - rounding, 0.0)
-            found = math.log(2.0) - sure**2 / np.maximum(0.5 * squares, 1e-290)  # lost squares tell nothing
+            logs = math.log(2.0) - sure**2 / np.maximum(0.5 * squares, 1e-290)  # lost squares tell nothing
         log_p = np.full((starts.size, parts), np.inf)
         totals = np.zeros((starts.size, parts))
-        log_p.flat[of[first]] = found + math.log(parts / share)
+        log_p.flat[of[first]] = logs + math.log(parts / share)
         totals.flat[of[first]] = total
         column = np.argmin(log_p, axis=1)
         rows = np.arange(starts.size)

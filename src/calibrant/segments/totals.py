@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval, mean_chance_pvalues
-from calibrant.segments.candidates import Formed, each_set
+from calibrant.segments.candidates import Candidates, each_set
 from calibrant.segments.group_sums import squared as squares
 from calibrant.segments.group_sums import sums_by_group
 
@@ -111,11 +111,11 @@ class Totals:
         `max_weight` is the most that one can weigh.
         """
         none = np.full(self.count.size, -1.0)
-        off, held = self.outcome - self.prediction, self.by_group
-        if held is not None:
+        off, by_group = self.outcome - self.prediction, self.by_group
+        if by_group is not None:
             assert max_weight is not None
-            most = max(max_weight, float(held.largest.max()))
-            draws = Stakes(off, self.count, held.squares, held.products, held.sizes, held.number, most)
+            most = max(max_weight, float(by_group.largest.max()))
+            draws = Stakes(off, self.count, by_group.squares, by_group.products, by_group.sizes, by_group.number, most)
             return draws.ends(level / (2.0 * self.count.size), none, -none)
         assert self.square is not None
         assert self.errors is not None
@@ -130,7 +130,7 @@ class Totals:
         return draws.ends(level / (4.0 * self.count.size), low, high)
 
 
-def totals_of(rows: Rows, formed: Formed) -> Totals:
+def totals_of(rows: Rows, candidates: Candidates) -> Totals:
     """Sum up all rows by segment, in an order that does not depend on theirs."""
     plain = rows.weight is None and rows.trials is None
     order = np.argsort(rows.y_prob) if plain else np.lexsort((rows.y_true, rows.count, _weight(rows), rows.y_prob))
@@ -139,27 +139,31 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
     columns = [count, ones, count * v]
     if rows.weight is not None:
         columns += [w * count, w * w * count, w * ones, w * count * v]
-    code = [each.code[order] for each in formed.features]
-    found = np.empty((len(columns), len(formed)))
-    for first, n, held, of in each_set(formed, code, v.size):
+    code = [each.code[order] for each in candidates.features]
+    sums = np.empty((len(columns), len(candidates)))
+    for first, n, rows_of_set, of in each_set(candidates, code, v.size):
         for k, column in enumerate(columns):
-            found[k, first : first + n] = np.bincount(of, column[held], n)
+            sums[k, first : first + n] = np.bincount(of, column[rows_of_set], n)
     by_group = (
-        None if rows.group is None else _by_group(formed, code, rows.group[order], w * (ones - count * v), w * count)
+        None
+        if rows.group is None
+        else _by_group(candidates, code, rows.group[order], w * (ones - count * v), w * count)
     )
     if rows.weight is None:
-        return Totals(found[0], found[1], found[0], found[0], found[1], found[2], weighted=False, by_group=by_group)
-    weight, squared, outcome, prediction = found[3:]
-    return Totals(found[0], found[1], weight, squared, outcome, prediction, weighted=True, by_group=by_group)
+        return Totals(sums[0], sums[1], sums[0], sums[0], sums[1], sums[2], weighted=False, by_group=by_group)
+    weight, squared, outcome, prediction = sums[3:]
+    return Totals(sums[0], sums[1], weight, squared, outcome, prediction, weighted=True, by_group=by_group)
 
 
-def _by_group(formed: Formed, codes: list[IntArray], group: IntArray, excess: FloatArray, mass: FloatArray) -> ByGroup:
+def _by_group(
+    candidates: Candidates, codes: list[IntArray], group: IntArray, excess: FloatArray, mass: FloatArray
+) -> ByGroup:
     n_groups = int(group.max()) + 1
     order = np.argsort(group, kind="stable")
     group, excess, mass, codes = group[order], excess[order], mass[order], [code[order] for code in codes]
     parts = []
-    for _, n, held, of in each_set(formed, codes, group.size):
-        off, size = (sums_by_group(of, group[held], each[held], (n, n_groups)) for each in (excess, mass))
+    for _, n, rows_of_set, of in each_set(candidates, codes, group.size):
+        off, size = (sums_by_group(of, group[rows_of_set], each[rows_of_set], (n, n_groups)) for each in (excess, mass))
         most = size.max(axis=1).toarray().ravel()
         parts.append([squares(off), squares(off, size), squares(size), most, np.diff(size.indptr)])
     return ByGroup(*(np.concatenate(each).astype(np.float64) for each in zip(*parts, strict=True)))

@@ -70,22 +70,22 @@ def read_cells(index: Any, cells: Any, resolution: int) -> tuple[IntArray, Float
     return index, cells
 
 
-def coarser(index: IntArray, cells: FloatArray, resolution: int, wanted: int) -> tuple[IntArray, FloatArray]:
+def coarser(index: IntArray, cells: FloatArray, resolution: int, resolution_after: int) -> tuple[IntArray, FloatArray]:
     """Cells of a resolution as those of a coarser one, each by itself: several may have one number now.
 
     With f fine cells in a coarse one, a row at (k + u) / R lies (k mod f + u) / f into the coarse cell: offsets are
     sums of that.
     """
-    if wanted == resolution:
+    if resolution_after == resolution:
         return index, cells
-    of = resolution // wanted
+    of = resolution // resolution_after
     place = index // 2
     inside = (place % of).astype(np.float64)
     on_grid = (index % 2 == 0) & (inside == 0.0)
-    found = cells.copy()
+    numbers_after = cells.copy()
     for offset, mass in ((sketching.OFFSET, sketching.WEIGHT), (sketching.OUTCOME_OFFSET, sketching.OUTCOME)):
-        found[:, offset] = (cells[:, mass] * inside + cells[:, offset]) / of
-    return 2 * (place // of) + (~on_grid).astype(np.int64), found
+        numbers_after[:, offset] = (cells[:, mass] * inside + cells[:, offset]) / of
+    return 2 * (place // of) + (~on_grid).astype(np.int64), numbers_after
 
 
 def _demand(obeyed: npt.NDArray[np.bool_], argument: str, law: str, index: npt.NDArray[Any]) -> None:
@@ -102,7 +102,7 @@ def _laws(index: IntArray, cells: FloatArray, resolution: int) -> list[tuple[npt
     share = 4.0 * (rows + 8.0) * UNIT
     slack = share * weight + 1e-300  # tiny products lose digits
     whole = (np.floor(cells[:, :3]) == cells[:, :3]).all(axis=1)
-    counted = whole & (count >= 1.0) & (count <= _MOST_ROWS) & (ones >= 0.0) & (fractional >= 0.0) & (zeros >= 0.0)
+    whole_counts = whole & (count >= 1.0) & (count <= _MOST_ROWS) & (ones >= 0.0) & (fractional >= 0.0) & (zeros >= 0.0)
     weighed = (weight >= 0.0) & (weight <= _HEAVIEST)
     # Scaled so that no square of a weight overflows or vanishes.
     lost = weight < _LIGHTEST
@@ -114,8 +114,8 @@ def _laws(index: IntArray, cells: FloatArray, resolution: int) -> list[tuple[npt
 
     def least(part: FloatArray) -> FloatArray:
         part = np.clip(part / rows, 0.0, 1.0)
-        held: FloatArray = weight * np.maximum(part - np.sqrt(part * (1.0 - part) * rows * variance), 0.0)
-        return held
+        bound: FloatArray = weight * np.maximum(part - np.sqrt(part * (1.0 - part) * rows * variance), 0.0)
+        return bound
 
     hold = (outcome >= least(ones) - slack) & (weight - outcome >= least(zeros) - slack) & (outcome >= 0.0)
     hold &= (outcome == 0.0) | (ones + fractional > 0.0)
@@ -133,7 +133,7 @@ def _laws(index: IntArray, cells: FloatArray, resolution: int) -> list[tuple[npt
     moved &= between(offset - outcome_offset, weight - outcome)
     moved &= ~on_grid | ((offset == 0.0) & (outcome_offset == 0.0))
     return [
-        (counted, "must count rows in whole numbers from 1 to 2**53, ones and rates among them"),
+        (whole_counts, "must count rows in whole numbers from 1 to 2**53, ones and rates among them"),
         (weighed, f"must have a weight from 0 to {_HEAVIEST:g}"),
         ((squared >= 0.0) & even, "must have squared weights that its weight and its rows allow"),
         (hold, "must have weighted outcomes that its weight, its ones and its zeros allow"),

@@ -71,9 +71,9 @@ class Groups:
         n = int(self.cells[missing, sketching.COUNT].sum())
         if not exclude_bad or missing.all():
             raise InputError("groups", f"{rows_are(n)} null or NaN", allowed=LEAVE_OUT)
-        kept = ~missing
-        found = Groups(self.index[kept], self.cells[kept], keys.filter(kept.tolist()), self.n_excluded + n)
-        return found, group[kept]
+        known = ~missing
+        groups = Groups(self.index[known], self.cells[known], keys.filter(known.tolist()), self.n_excluded + n)
+        return groups, group[known]
 
     def merged(self) -> Groups:
         """The same with one cell of those that have one key and one number."""
@@ -98,8 +98,8 @@ class Groups:
         cells[:, sketching.COUNT] = cells[:, sketching.SQUARED] = trials
         cells[:, sketching.ONES] = cells[:, sketching.OUTCOME] = whole
         cells[:, sketching.FRACTIONAL] = 0.0
-        held = trials > 0.0
-        return Groups(self.index[held], cells[held], self.keys.filter(held.tolist()), self.n_excluded)
+        positive = trials > 0.0
+        return Groups(self.index[positive], cells[positive], self.keys.filter(positive.tolist()), self.n_excluded)
 
 
 def is_good(argument: str, numbers: FloatArray) -> npt.NDArray[np.bool_]:
@@ -115,7 +115,7 @@ def no_rows(exclude_bad: bool) -> str:
 
 
 def good_groups(
-    found: Any,
+    sums: Any,
     exclude_bad: bool,
     argument: str = "frame",
     of: str = "",
@@ -133,17 +133,17 @@ def good_groups(
         If rows are bad and not excluded, none is good, or an engine's sums are such as no rows have.
     """
     if not exclude_bad:
-        refuse_bad_rows(found)
-    index = _array(found["_cell"]).astype(np.int64)
+        refuse_bad_rows(sums)
+    index = _array(sums["_cell"]).astype(np.int64)
     bad, n_bad = index < 0, 0
     if bad.any():
-        n_bad = int(_array(found["count"])[bad].sum())
-        found, index = found.filter((~bad).tolist()), index[~bad]
+        n_bad = int(_array(sums["count"])[bad].sum())
+        sums, index = sums.filter((~bad).tolist()), index[~bad]
     if index.size == 0:
         raise InputError(argument, of + no_rows(exclude_bad))
-    cells = stacked(found, more)
-    _check_sums(cells, found["heaviest"].max() if "heaviest" in found.columns else None)
-    keys, to_merge = told_apart(found.select([name for name in found.columns if name.startswith("_s")]))
+    cells = stacked(sums, more)
+    _check_sums(cells, sums["heaviest"].max() if "heaviest" in sums.columns else None)
+    keys, to_merge = told_apart(sums.select([name for name in sums.columns if name.startswith("_s")]))
     refuse_far(keys, option)
     if to_merge:
         index, cells, keys = _merged(index, cells, keys)
@@ -161,10 +161,10 @@ def _merged(index: IntArray, cells: FloatArray, keys: Any) -> tuple[IntArray, Fl
     return index[order[starts]], together, keys[order[starts].tolist()]
 
 
-def missing_values(found: Any) -> list[str]:
+def missing_values(cells: Any) -> list[str]:
     """Arguments of which there are rows without a number."""
-    held = set(found["_cell"].to_list())
-    return [argument for code, (argument, _) in _FAULTS.items() if code % 2 and code in held]
+    codes = set(cells["_cell"].to_list())
+    return [argument for code, (argument, _) in _FAULTS.items() if code % 2 and code in codes]
 
 
 def rows_are(n: int) -> str:
@@ -172,7 +172,7 @@ def rows_are(n: int) -> str:
     return f"{counted(n, 'row')} {'is' if n == 1 else 'are'}"
 
 
-def refuse_bad_rows(found: Any, first: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
+def refuse_bad_rows(cells: Any, first: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
     """Say how many rows have which fault, that of the first bad row first.
 
     `first` gives that row of an argument, its words, and whether it holds no number.
@@ -182,19 +182,19 @@ def refuse_bad_rows(found: Any, first: Callable[[str], tuple[int, str, bool]] | 
     InputError
         If rows are bad.
     """
-    index = _array(found["_cell"]).astype(np.int64)
+    index = _array(cells["_cell"]).astype(np.int64)
     if not (index < 0).any():
         return
-    count = _array(found["count"])
-    told = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
-    argument = _FAULTS[told[0][0]][0]
-    row, held, missing = (None, "", True) if first is None else first(argument)
-    told.sort(key=lambda each: (_FAULTS[each[0]][0] != argument, bool(each[0] % 2) != missing))
-    (code, n), *more = told
+    count = _array(cells["count"])
+    faults = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
+    argument = _FAULTS[faults[0][0]][0]
+    row, content, missing = (None, "", True) if first is None else first(argument)
+    faults.sort(key=lambda each: (_FAULTS[each[0]][0] != argument, bool(each[0] % 2) != missing))
+    (code, n), *more = faults
     what = _FAULTS[code][1]
-    said = [f"{rows_are(n)} {what}" + (f"; {'it' if n == 1 else 'the first'} is {held}" if held else "")]
-    said += [f"{_FAULTS[code][0]}: {rows_are(n)} {_FAULTS[code][1]}" for code, n in more]
-    raise InputError(argument, "; ".join(said), row=row, allowed=LEAVE_OUT)
+    problems = [f"{rows_are(n)} {what}" + (f"; {'it' if n == 1 else 'the first'} is {content}" if content else "")]
+    problems += [f"{_FAULTS[code][0]}: {rows_are(n)} {_FAULTS[code][1]}" for code, n in more]
+    raise InputError(argument, "; ".join(problems), row=row, allowed=LEAVE_OUT)
 
 
 def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
@@ -215,10 +215,10 @@ def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
         )
 
 
-def stacked(found: Any, more: Sequence[str] = ()) -> FloatArray:
+def stacked(parts: Any, more: Sequence[str] = ()) -> FloatArray:
     """Sums as an array of shape (groups, 10 and more); equal weights are counts."""
-    names = [*(name if name in found.columns else "count" for name in MEASURED), *more]
-    return np.column_stack([_array(found[name]).astype(np.float64) for name in names])
+    names = [*(name if name in parts.columns else "count" for name in MEASURED), *more]
+    return np.column_stack([_array(parts[name]).astype(np.float64) for name in names])
 
 
 def _array(column: Any) -> npt.NDArray[Any]:

@@ -54,8 +54,8 @@ def refuse_far(keys: Any, option: str) -> None:
             try:
                 pyarrow.array([*ends.values()]).cast(column.type).to_pylist()
             except (OverflowError, ValueError):
-                said = "names a column of dates or times outside the years 1 to 9999, or of durations as long"
-                raise InputError(option, said, allowed="write them as text or numbers") from None
+                reason = "names a column of dates or times outside the years 1 to 9999, or of durations as long"
+                raise InputError(option, reason, allowed="write them as text or numbers") from None
 
 
 def ranks_of(keys: Any) -> IntArray:

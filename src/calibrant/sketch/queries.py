@@ -55,10 +55,10 @@ class Answers(ABC):
     def points(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (y_true, y_prob, sample_weight), a row for each cell that has weight."""
         sample = self.sample
-        held = sample.weight > 0.0
-        weight = sample.weight[held]
-        rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)
-        return rate, sample.prediction[held], weight
+        positive = sample.weight > 0.0
+        weight = sample.weight[positive]
+        rate = np.clip(sample.weighted_outcome[positive] / weight, 0.0, 1.0)
+        return rate, sample.prediction[positive], weight
 
     def moments(self) -> Moments:
         """What the cells say of the rows within them."""
@@ -130,7 +130,7 @@ class Answers(ABC):
         0.085
         """
         audit_table = above("findings.tables").audit_table
-        found: Audit = audit_table(
+        audit: Audit = audit_table(
             self,
             max_distance=max_distance,
             threshold=threshold,
@@ -140,7 +140,7 @@ class Answers(ABC):
             random_state=random_state,
             title=title,
         )
-        return found
+        return audit
 
     def gate(self, *, max_distance: float, level: float = 0.05, max_weight: float | None = None) -> GateResult:
         """Decide whether the population's lower distance is within a limit, with proof, as `calibration_gate` does.
@@ -264,5 +264,5 @@ class Answers(ABC):
 
     def _sample_and_moments(self) -> tuple[Sample, Moments]:
         """Both of one moment, should others add rows meanwhile."""
-        held = (*self._weighed(), self.resolution)
-        return sample_from_cells(*held), moments_from_cells(*held, self.rounding)
+        pair = (*self._weighed(), self.resolution)
+        return sample_from_cells(*pair), moments_from_cells(*pair, self.rounding)

@@ -23,9 +23,9 @@ IntArray = npt.NDArray[np.int64]
 def _mean(index: IntArray, cells: FloatArray, offset: FloatArray, weight: FloatArray, resolution: int) -> FloatArray:
     """Mean prediction of the rows that `offset` and `weight` sum up; the cell's lowest where there is no weight."""
     low, high = cells[:, sketching.LOW], cells[:, sketching.HIGH]
-    held = weight > 0.0
-    mean = (index // 2 + offset / np.where(held, weight, 1.0)) / resolution
-    return np.where(held, np.clip(mean, low, high), low)  # a mean leaves its range by rounding only
+    positive = weight > 0.0
+    mean = (index // 2 + offset / np.where(positive, weight, 1.0)) / resolution
+    return np.where(positive, np.clip(mean, low, high), low)  # a mean leaves its range by rounding only
 
 
 def sample_from_cells(index: IntArray, cells: FloatArray, resolution: int) -> Sample:
@@ -101,9 +101,9 @@ def draws_of_cells(sample: Sample, cells: Moments, max_weight: float | None) -> 
         count, ones = sample.count, sample.ones
         rows = Sample(sample.prediction, count, ones, count, ones, count, sample.cell_width, binary=True)
         return rows, Draws.of_sample(rows), cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0
-    pooled = CellDraws.of_sample(sample, max_weight, cells.misplaced)
-    units = pooled.as_units()
-    return sample, pooled if units is None else units, cells.distance_moved + ARITHMETIC
+    draws = CellDraws.of_sample(sample, max_weight, cells.misplaced)
+    units = draws.as_units()
+    return sample, draws if units is None else units, cells.distance_moved + ARITHMETIC
 
 
 def unweighted(sample: Sample) -> bool:

@@ -117,7 +117,7 @@ class CalibrationSketch(Answers):
         """
         flag(distinct, "distinct")
         merged: CalibrationSketch | None = None
-        held: list[tuple[Identity, ...]] = []
+        claims: list[tuple[Identity, ...]] = []
         first: CalibrationSketch | None = None
         for sketch in sketches:
             merged = cls(sketch.resolution) if merged is None else merged
@@ -131,14 +131,14 @@ class CalibrationSketch(Answers):
             if first is None:
                 first, merged._parts = sketch, sketch._parts
                 continue
-            held = held or [first.claims()]
-            held.append(sketch.claims())
+            claims = claims or [first.claims()]
+            claims.append(sketch.claims())
         if merged is None:
             raise InputError("sketches", "are empty; at least one is needed")
-        if held:
+        if claims:
             if not distinct:
-                _refuse_copies(held)
-            merged._parts = parts_of(held)
+                _refuse_copies(claims)
+            merged._parts = parts_of(claims)
         return merged
 
     @classmethod
@@ -311,17 +311,17 @@ class CalibrationSketch(Answers):
 
     def __repr__(self) -> str:
         """Rows and cells in a line."""
-        held = f"{counted(self.n_rows, 'row')} in {counted(self.n_cells, 'cell')}"
-        return f"CalibrationSketch(resolution={self.resolution}): {held}"
+        size = f"{counted(self.n_rows, 'row')} in {counted(self.n_cells, 'cell')}"
+        return f"CalibrationSketch(resolution={self.resolution}): {size}"
 
 
-def identity_of(stored: Stored) -> Identity:
+def identity_of(file: Stored) -> Identity:
     """Which rows a sketch holds; of cells wider than usual no more than how many."""
-    index, columns = stored.numbers, stored.columns[:, : len(MEASURED)]
-    if stored.resolution < CELLS:
+    index, columns = file.numbers, file.columns[:, : len(MEASURED)]
+    if file.resolution < CELLS:
         return Identity(int(columns[:, sketching.COUNT].sum()), None, None, 0.0)
-    if stored.resolution > CELLS:
-        index, columns = coarser(index, columns, stored.resolution, CELLS)
+    if file.resolution > CELLS:
+        index, columns = coarser(index, columns, file.resolution, CELLS)
         order = np.argsort(index, kind="stable")
         starts = np.flatnonzero(np.diff(index[order], prepend=-1))
         index, columns = index[order][starts], np.add.reduceat(columns[order], starts)
@@ -331,23 +331,23 @@ def identity_of(stored: Stored) -> Identity:
     return identity_of_cells(index, count, ones, rates, np.clip(mean, 0.0, 1.0))
 
 
-def claims_of(stored: Stored) -> tuple[Identity, ...]:
+def claims_of(file: Stored) -> tuple[Identity, ...]:
     """As `CalibrationSketch.claims`."""
-    whole = identity_of(stored)
-    rest = without(whole, stored.parts or ())
-    return (whole, *(stored.parts or ()), *(() if rest is None or not stored.parts else (rest,)))
+    whole = identity_of(file)
+    rest = without(whole, file.parts or ())
+    return (whole, *(file.parts or ()), *(() if rest is None or not file.parts else (rest,)))
 
 
-def parts_of(held: Iterable[Sequence[Identity]]) -> tuple[Identity, ...] | None:
+def parts_of(sketches: Iterable[Sequence[Identity]]) -> tuple[Identity, ...] | None:
     """The sources of sketches with these claims; None if they are too many to be kept."""
-    parts = tuple(part for claims in held for part in (claims[1:] or claims))
+    parts = tuple(part for claims in sketches for part in (claims[1:] or claims))
     return with_thin_samples(parts) if len(parts) <= MOST_PARTS else None
 
 
-def _refuse_copies(held: Sequence[Sequence[Identity]]) -> None:
+def _refuse_copies(sources: Sequence[Sequence[Identity]]) -> None:
     """Refuse sketches that hold the same rows beyond chance: in memory nothing else tells what they are."""
-    at = [i for i, claims in enumerate(held) if claims]
-    overlap = find_overlap([held[i] for i in at], apart=lambda _one, _other: True)
+    at = [i for i, claims in enumerate(sources) if claims]
+    overlap = find_overlap([sources[i] for i in at], apart=lambda _one, _other: True)
     if overlap is not None and overlap.certain:
         refuse(overlap, [f"sketch {i}" for i in at], InputError, "sketches")
 

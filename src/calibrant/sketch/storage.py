@@ -65,9 +65,9 @@ def _to_table(sketch: Stored) -> Any:
 
     resolution, rounding, index, cells, parts = sketch
     columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(_COLUMNS)}}
-    said = f"{VERSION} {resolution} {rounding.hex()} ".encode() + UNSEALED
+    header = f"{VERSION} {resolution} {rounding.hex()} ".encode() + UNSEALED
     listed = json.dumps(None if parts is None else [part.to_list() for part in parts]).encode()
-    return pyarrow.table(columns).replace_schema_metadata({_KEY: said, _PARTS: listed})
+    return pyarrow.table(columns).replace_schema_metadata({_KEY: header, _PARTS: listed})
 
 
 def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError], argument: str) -> Stored:

@@ -18,8 +18,8 @@ def as_weights(names: Mapping[str, str]) -> dict[str, str]:
 def of_trials(problem: InputError) -> InputError:
     """The problem of weights that are numbers of trials, in their words."""
     argument = problem.argument.replace("sample_weight", "trials")
-    said = problem.problem.replace("sample_weight", "trials")
-    return type(problem)(argument, said, row=problem.row, allowed=problem.allowed)
+    text = problem.problem.replace("sample_weight", "trials")
+    return type(problem)(argument, text, row=problem.row, allowed=problem.allowed)
 
 
 def groups_of(
