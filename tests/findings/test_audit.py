@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from calibrant import FileError, InputError, audit
+from calibrant.door.request import AuditRequest
 from calibrant.door.sample import Sample
 from calibrant.findings.arrays import audit_sample
 from calibrant.findings.reliability import reliability
@@ -25,7 +26,7 @@ def draw(n, rate, seed=0):
 @examples(400)
 @given(samples())
 def test_every_inequality_holds_on_every_sample(sample):
-    is_in_order(audit_sample(Sample.from_columns(*sample), n_resamples=0, advise=False))
+    is_in_order(audit_sample(Sample.from_columns(*sample), AuditRequest(n_resamples=0), advise=False))
 
 
 @examples(40)
@@ -123,7 +124,7 @@ def test_same_seed_same_report_and_another_seed_another():
 def test_the_report_is_self_contained_and_escapes_names(tmp_path):
     y_true, y_prob = draw(2000, lambda p: p)
     hostile = "<script>alert('x')</script>&\".csv"
-    found = audit_sample(Sample.from_columns(y_true, y_prob), random_state=0, title=hostile)
+    found = audit_sample(Sample.from_columns(y_true, y_prob), AuditRequest(random_state=0), title=hostile)
     path = tmp_path / "report.html"
     found.to_html(path)
     text = path.read_text(encoding="utf-8")
@@ -192,7 +193,7 @@ def test_bad_options(options, message):
 
 def test_progress_is_told_every_stage():
     stages = []
-    audit_sample(Sample.from_columns(*draw(100, lambda p: p)), n_resamples=0, progress=stages.append)
+    audit_sample(Sample.from_columns(*draw(100, lambda p: p)), AuditRequest(n_resamples=0), progress=stages.append)
     assert "Reliability diagram" in stages
     assert "Smooth calibration error" in stages
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from calibrant.door.request import AuditRequest
 from calibrant.door.sample import Sample
 from calibrant.findings.arrays import audit, audit_sample
 
@@ -46,7 +47,9 @@ def test_every_corner_has_its_answers(where, tmp_path):
         y, weight = OUTCOMES[outcome](v, rng), WEIGHTS[weighing](v.size, rng)
         if where == "hard" and outcome == "rates" and weight is None:
             continue  # refused at the door: the columns look swapped
-        found = audit_sample(Sample.from_columns(y, v, weight), n_resamples=39, random_state=0, advise=False)
+        found = audit_sample(
+            Sample.from_columns(y, v, weight), AuditRequest(n_resamples=39, random_state=0), advise=False
+        )
         assert found.violations == (), (outcome, weighing)
         assert max(map(len, found.summary().splitlines())) <= 80
         said = json.loads(found.to_json(), parse_constant=pytest.fail)
@@ -59,7 +62,11 @@ def test_a_distance_that_is_not_pinned_down_says_so(monkeypatch):
     sample = Sample.from_columns([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
 
     def said():
-        return audit_sample(sample, n_resamples=0, advise=False).measures["lower_calibration_distance"].sentence
+        return (
+            audit_sample(sample, AuditRequest(n_resamples=0), advise=False)
+            .measures["lower_calibration_distance"]
+            .sentence
+        )
 
     assert "Proved" not in said()
     monkeypatch.setattr("calibrant.findings.arrays._LOOSE", -1.0)

@@ -17,8 +17,10 @@ import hashlib, numpy as np
 rng = np.random.default_rng(0)
 v = np.round(rng.random(60), 2)
 from calibrant.findings.arrays import audit_sample
+from calibrant.door.request import AuditRequest
 from calibrant.door.sample import Sample
-found = audit_sample(Sample.from_columns(rng.random(60) < v, v), n_resamples=39, random_state=0, advise=False)
+request = AuditRequest(n_resamples=39, random_state=0)
+found = audit_sample(Sample.from_columns(rng.random(60) < v, v), request, advise=False)
 print(hashlib.sha256(found.to_json().encode()).hexdigest(), list(found.measures)[0])
 """
 BEFORE = (

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from calibrant.door.request import AuditRequest
 from calibrant.door.sample import Sample
 from calibrant.findings.arrays import audit_sample
 from calibrant.findings.sketch import at_most, with_bounds
@@ -20,8 +21,8 @@ def test_everything_an_audit_of_a_sketch_proves_holds_for_the_rows(resolution):
     v = rng.random(400)
     y = rng.random(400) < np.where(v < 0.5, v + 0.3, v)
     sketch = CalibrationSketch(resolution).update(y, v)
-    pooled = with_bounds(audit_sample(sketch.sample, n_resamples=0, random_state=0), sketch)
-    exact = audit_sample(Sample.from_columns(y, v), n_resamples=0, random_state=0, advise=False)
+    pooled = with_bounds(audit_sample(sketch.sample, AuditRequest(n_resamples=0, random_state=0)), sketch)
+    exact = audit_sample(Sample.from_columns(y, v), AuditRequest(n_resamples=0, random_state=0), advise=False)
     assert pooled.smooth_lower <= exact.smooth_lower <= exact.smooth_upper <= pooled.smooth_upper
     for which in ("true_distance", "lower_distance_bracket"):
         wide, narrow = getattr(pooled.ties, which), getattr(exact.ties, which)
@@ -69,10 +70,10 @@ def test_an_interval_error_that_is_not_searched_for_has_its_bracket(monkeypatch)
     v = rng.random(300)
     sample = Sample.from_columns(rng.random(300) < v**2, v)
     few = {name: replace(measure, maximum_rows=None) for name, measure in measures().items()}
-    exact = audit_sample(sample, n_resamples=0, advise=False).measures["interval_calibration_error"].value
+    exact = audit_sample(sample, AuditRequest(n_resamples=0), advise=False).measures["interval_calibration_error"].value
     few["interval_calibration_error"] = replace(few["interval_calibration_error"], maximum_rows=10)
     monkeypatch.setattr("calibrant.findings.arrays.measures", lambda: few)
-    found = audit_sample(sample, n_resamples=0, advise=False).measures["interval_calibration_error"]
+    found = audit_sample(sample, AuditRequest(n_resamples=0), advise=False).measures["interval_calibration_error"]
     assert found.value is None
     low, high = re.fullmatch(r"It lies between (\S+) and (\S+): that is proved, .*", found.not_computed).groups()
     assert float(low) <= exact <= float(high) < 0.9

@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import confidence
+from calibrant.door.request import AuditRequest
 from calibrant.door.sample import Sample
 from calibrant.findings.arrays import audit_sample
 from calibrant.findings.regions import Region, regions_from_witness
@@ -79,7 +80,7 @@ def test_the_printed_range_holds_the_rows_told_of_neighbours_one_ulp_apart(colum
 def test_the_printed_range_of_a_sketch_holds_the_rows_told():
     y, v = near_one(2000, 3)
     sketch = CalibrationSketch(64).update(y, v)
-    found = with_bounds(audit_sample(sketch.sample, n_resamples=0, random_state=0, advise=False), sketch)
+    found = with_bounds(audit_sample(sketch.sample, AuditRequest(n_resamples=0, random_state=0), advise=False), sketch)
     assert found.regions
     check_ranges(found.regions, y, v)
 

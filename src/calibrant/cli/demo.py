@@ -18,6 +18,7 @@ def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comp
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    from calibrant.door.request import AuditRequest
     from calibrant.door.sample import Sample
     from calibrant.findings.arrays import audit_sample
     from calibrant.findings.comparison import compare
@@ -33,6 +34,7 @@ def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comp
         y_prob = cross_val_predict(model, features, benign, cv=folds, method="predict_proba")[:, 1]
         rows.append((benign.astype(float), y_prob))
         title = f"{name} on the breast-cancer data"
-        audits.append(audit_sample(Sample.from_columns(*rows[-1]), random_state=seed, title=title, progress=progress))
+        request = AuditRequest(random_state=seed)
+        audits.append(audit_sample(Sample.from_columns(*rows[-1]), request, title=title, progress=progress))
     first, second = models
     return compare((first, second), (audits[0], audits[1]), (rows[0], rows[1]), seed=seed)

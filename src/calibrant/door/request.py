@@ -175,7 +175,7 @@ _IN_THE_RESULT = ("level", "n_resamples", "random_state", "max_distance")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(Request):
+class CalibrationRequest(Request):
     """What an audit and a gate are asked alike."""
 
     trials: str | None = option(
@@ -289,7 +289,7 @@ AUDIT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditRequest(Question):
+class AuditRequest(CalibrationRequest):
     """What an audit of a table is asked."""
 
     effects = AUDIT
@@ -330,12 +330,6 @@ class AuditRequest(Question):
     def keys(self) -> tuple[str, ...]:
         """Columns of keys: segments, periods, groups and features."""
         return (*self.by, *(name for name in (self.drift, self.groups) if name), *self.find)
-
-    @property
-    def of_audit(self) -> dict[str, Any]:
-        """Options that `audit_sample` and `audit_classes` take as they are."""
-        names = ("max_distance", "threshold", "level", "n_resamples", "random_state")
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import numpy as np
 
 from calibrant.decisions.cost import Cost, cost_from_sample
 from calibrant.decisions.curve import Acting, acting_from_sample
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
+from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.labels import event_outcomes
-from calibrant.door.request import AUDIT, refuse_idle
+from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
@@ -31,7 +31,6 @@ from calibrant.findings.rows import Given, given
 from calibrant.findings.words import proved
 from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.every_measure import teach
-from calibrant.inference.bounds.gate import check_gate
 from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.measures.decision_loss import Cuts
@@ -147,107 +146,70 @@ def audit(
     """
     if dimensions(y_prob) == 2:
         not_taken("rows of classes are single; audit the event's column", trials=trials)
-        found = multiclass_sample(
-            y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, from_logits=from_logits
-        )
-        with watched(progress) as tell:
-            return audit_classes(
-                found,
-                groups=groups,
-                max_weight=max_weight,
-                max_distance=max_distance,
-                threshold=threshold,
-                level=level,
-                n_resamples=n_resamples,
-                random_state=random_state,
-                progress=tell,
-            )
-    chance = of_log_odds(cast(Column, y_prob)) if from_logits else cast(Column, y_prob)
-    columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
-    if trials is None and not np.isin(columns[0], (0.0, 1.0)).all():
-        given_too = {"groups": groups, "max_weight": max_weight}
-        refuse_idle(AUDIT, [name for name, each in given_too.items() if each is not None], ["rates"])
-    with watched(progress) as tell:
-        done = audit_given(
-            given(*columns, trials=trials, groups=groups, max_weight=max_weight),
-            max_distance=max_distance,
-            threshold=threshold,
-            level=level,
-            n_resamples=n_resamples,
-            random_state=random_state,
-            progress=tell,
-        )
-    return replace(done, pos_label=pos_label)
-
-
-def audit_classes(
-    found: MulticlassSample,
-    *,
-    groups: Any = None,
-    max_weight: float | None = None,
-    max_distance: float | None = None,
-    threshold: float | None = None,
-    level: float = 0.05,
-    n_resamples: int = N_RESAMPLES,
-    random_state: RandomState = None,
-    title: str | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Audit:
-    """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
-    if found.n_classes == 2:
-        event = found.event()
-        done = audit_given(
-            given(event.y_true, event.y_prob, event.sample_weight, groups=groups, max_weight=max_weight),
-            max_distance=max_distance,
-            threshold=threshold,
-            level=level,
-            n_resamples=n_resamples,
-            random_state=random_state,
-            title=title,
-            progress=progress,
-        )
-        return replace(done, pos_label=found.positive_class)
-    rng, seed = seeded(random_state)
-    top = found.top_label()
-    draws = given(top.y_true, top.y_prob, top.sample_weight, groups=groups, max_weight=max_weight)
-    if groups is not None:
-        found = replace(found, group=read_groups(groups, found.y_true.size))
-    first = audit_given(
-        draws,
+        options = {"sample_weight": sample_weight, "pos_label": pos_label, "from_logits": from_logits}
+        classes = multiclass_sample(y_true, y_prob, **options)
+    else:
+        classes = None
+        chance = of_log_odds(cast(Column, y_prob)) if from_logits else cast(Column, y_prob)
+        columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
+        if trials is None and not np.isin(columns[0], (0.0, 1.0)).all():
+            given_too = {"groups": groups, "max_weight": max_weight}
+            refuse_idle(AUDIT, [name for name, each in given_too.items() if each is not None], ["rates"])
+    request = AuditRequest(
+        max_weight=max_weight,
         max_distance=max_distance,
         threshold=threshold,
         level=level,
         n_resamples=n_resamples,
-        random_state=rng,
-        title=title,
-        progress=progress,
-        advise=False,
+        random_state=random_state,
     )
+    with watched(progress) as tell:
+        if classes is not None:
+            return audit_classes(classes, request, groups=groups, progress=tell)
+        rows = given(*columns, trials=trials, groups=groups, max_weight=max_weight)
+        return replace(audit_given(rows, request, progress=tell), pos_label=pos_label)
+
+
+def audit_classes(
+    found: MulticlassSample,
+    request: AuditRequest,
+    *,
+    groups: Any = None,
+    title: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
+    event = found.event() if found.n_classes == 2 else found.top_label()
+    rows = given(event.y_true, event.y_prob, event.sample_weight, groups=groups, max_weight=request.max_weight)
+    if found.n_classes == 2:
+        done = audit_given(rows, request, title=title, progress=progress)
+        return replace(done, pos_label=found.positive_class)
+    if groups is not None:
+        found = replace(found, group=read_groups(groups, found.y_true.size))
+    rng, seed = seeded(request.random_state)
+    first = audit_given(rows, replace(request, random_state=rng), title=title, progress=progress, advise=False)
     tell = progress if progress is not None else lambda _stage: None
     from calibrant.findings.classes import class_findings  # with twenty modules that only they need
 
     tell("Classes")
-    classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)), max_distance, tell)
+    level, resample, drawn = request.level, request.n_resamples > 0, int(rng.integers(2**31))
+    classes = class_findings(found, level, resample, drawn, request.max_distance, tell)
     first = replace(first, seed=seed, classes=classes)
     tell("What to do")
     advised = advice_on_classes(found, first.answer.state, level, int(rng.integers(2**31)), tell)
     return replace(first, advice=advised)
 
 
-def audit_given(rows: Given, **options: Any) -> Audit:
-    """`audit_sample` of rows that were read already, with its options."""
-    return audit_sample(rows.sample, rows=rows.rows, draws=rows.draws, **options)
+def audit_given(rows: Given, request: AuditRequest, **options: Any) -> Audit:
+    """`audit_sample` of rows that were read already."""
+    return audit_sample(rows.sample, request, rows=rows.rows, draws=rows.draws, **options)
 
 
 def audit_sample(
     sample: Sample,
+    request: AuditRequest,
     *,
     rows: Rows | None = None,
-    max_distance: float | None = None,
-    threshold: float | None = None,
-    level: float = 0.05,
-    n_resamples: int = N_RESAMPLES,
-    random_state: RandomState = None,
     title: str | None = None,
     progress: Callable[[str], None] | None = None,
     advise: bool = True,
@@ -261,12 +223,8 @@ def audit_sample(
     draws from a population, of those with weights, trials or groups.
     """
     tell = progress if progress is not None else lambda _stage: None
-    check_band(level, n_resamples)
-    if max_distance is not None:
-        check_gate(max_distance, level)
-    if threshold is not None:
-        check_threshold(threshold)
-    rng, seed = seeded(random_state)
+    level, n_resamples, max_distance = request.level, request.n_resamples, request.max_distance
+    rng, seed = seeded(request.random_state)
 
     tell("Witness")
     compensated_sum(np.zeros(1))  # so that what numba imports at its first call is there for threads
@@ -288,7 +246,7 @@ def audit_sample(
         tell("Tests")
         most = None if draws is None else draws.most
         drawn = int(rng.integers(2**31))
-        costing = thread.submit(_costs, sample, corp, rows, threshold, level, n_resamples, drawn)
+        costing = thread.submit(_costs, sample, corp, rows, request.threshold, level, n_resamples, drawn)
         # The displacement is more than what rounding has misplaced.
         tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
         test = tests["calibration_test"].result

@@ -17,7 +17,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError, Ways
-from calibrant.door.request import MAX_DEPTH, AuditRequest, Listener, Question, Request
+from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample
 from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
@@ -161,8 +161,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
             request.refuse("unbounded")
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
-    options = request.of_audit | {"title": request.title or table.name}
-    audit = audit_given(rows, **options, progress=listener.stage)
+    audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
     single = rows.sample.binary and read.sample_weight is None
     perhaps = None if request.groups else _belonging(table, read.names.values())
     audit = replace(
@@ -175,7 +174,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
 
 
-def read_rows(table: Table, request: Question, columns: Mapping[str, Any]) -> Columns:
+def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, Any]) -> Columns:
     """Read these columns of a table, numbers of trials in the place of weights."""
     try:
         return table.read(exclude_bad=request.exclude_bad, groups=request.groups, **columns)
@@ -208,7 +207,7 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     draws = None if request.max_weight is None else draws_of_cells(sample, sketch.moments(), request.max_weight)[1]
     audit = audit_sample(
         sample,
-        **request.of_audit,
+        request,
         title=title,
         progress=listener.stage,
         displacement=sketch.displacement + ARITHMETIC,
@@ -247,8 +246,8 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
         raise or_several(in_table(problem, table, read.names), request.y_prob) from None
     if request.max_weight is None and (read.groups is not None or read.sample_weight is not None):
         request.refuse("unbounded")
-    options = request.of_audit | {"groups": read.groups, "max_weight": request.max_weight}
-    audit = audit_classes(sample, **options, title=request.title or table.name, progress=listener.stage)
+    title = request.title or table.name
+    audit = audit_classes(sample, request, groups=read.groups, title=title, progress=listener.stage)
     perhaps = None if request.groups else _belonging(table, {*read.names.values(), *columns})
     return replace(audit, columns=read.names, perhaps_groups=perhaps)
 

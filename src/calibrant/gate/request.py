@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from calibrant.door.errors import InputError
-from calibrant.door.request import LOG, NO_SEARCH, OF_CLASSES, OF_ROWS, ROLES, SEARCH, Idle, Question, option
+from calibrant.door.request import LOG, NO_SEARCH, OF_CLASSES, OF_ROWS, ROLES, SEARCH, CalibrationRequest, Idle, option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,7 @@ GATE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateRequest(Question):
+class GateRequest(CalibrationRequest):
     """What a gate of a table is asked."""
 
     effects = GATE
