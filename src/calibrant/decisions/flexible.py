@@ -293,13 +293,13 @@ def _stretched(most: float, skew: FloatArray) -> tuple[FloatArray, FloatArray]:
     return most + np.maximum(longer, 0.0), most + np.maximum(-longer, 0.0)
 
 
-def _expected(chance: FloatArray, shift: float, weight: FloatArray, where: IntArray, fit: Fit) -> FloatArray:
+def _expected(chance: FloatArray, shift: float, weight: FloatArray, cell: IntArray, fit: Fit) -> FloatArray:
     """Variance at each place of independent outcomes with these chances, events being heavier by the shift."""
     heavy = chance.copy()
     inside = (chance > 0.0) & (chance < 1.0)
     heavy[inside] = expit(np.log(chance[inside]) - np.log1p(-chance[inside]) + shift)
     variance = heavy * (1.0 - chance) ** 2 + (1.0 - heavy) * chance**2
-    return rows_dot(fit.shares**2, np.bincount(where, weight**2 * variance, fit.mass.size).astype(np.float64))
+    return rows_dot(fit.shares**2, np.bincount(cell, weight**2 * variance, fit.mass.size).astype(np.float64))
 
 
 def _shift(cases: Cases) -> float:

@@ -45,14 +45,14 @@ def event_outcomes(y_true: Any, pos_label: Any) -> Any:
     return (values == label).astype(np.float64) if label in labels else np.zeros(values.size)
 
 
-def check_two_labels(label: Any, labels: set[Any], how_many: str) -> None:
+def check_two_labels(label: Any, kinds: set[Any], how_many: str) -> None:
     """Raise unless a label is one of two that were seen, or the other one of one kind."""
-    if len(labels) > 2:
+    if len(kinds) > 2:
         problem = f"is for two labels, and y_true holds {how_many}. Pass y_true == {label!r} instead"
         raise InputError("pos_label", problem)
-    other_kind = any(isinstance(each, str) != isinstance(label, str) for each in labels)
-    if label not in labels and (len(labels) == 2 or other_kind):
-        raise _no_such_label(label, labels)
+    other_kind = any(isinstance(each, str) != isinstance(label, str) for each in kinds)
+    if label not in kinds and (len(kinds) == 2 or other_kind):
+        raise _no_such_label(label, kinds)
 
 
 def read_labels(
@@ -186,19 +186,19 @@ def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Cl
         raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes") from None
 
 
-def _named_by(names: Classes | None, labels: set[Any]) -> Classes | None:
+def _named_by(names: Classes | None, kinds: set[Any]) -> Classes | None:
     """Names of a frame's columns if they hold every label, read as whole numbers where the labels are numbers."""
     if names is None:
         return None
     whole = tuple(int(each) if isinstance(each, str) and each.isdecimal() else each for each in names)
     for candidate in (names, whole):
-        if labels <= set(candidate) and len(set(candidate)) == len(candidate):
+        if kinds <= set(candidate) and len(set(candidate)) == len(candidate):
             return candidate
     return None
 
 
-def _no_such_label(label: Any, labels: set[Any]) -> InputError:
-    return InputError("pos_label", f"{label!r:.40} is none of the labels {_listed(labels)}")
+def _no_such_label(label: Any, kinds: set[Any]) -> InputError:
+    return InputError("pos_label", f"{label!r:.40} is none of the labels {_listed(kinds)}")
 
 
 def _numbers(values: Labels, classes: Classes, explicit: bool) -> IntArray:
@@ -235,9 +235,9 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _listed(labels: Any) -> str:
+def _listed(names: Any) -> str:
     try:
-        shown = labels if isinstance(labels, tuple) else sorted(labels)
+        shown = names if isinstance(names, tuple) else sorted(names)
     except TypeError:
-        shown = sorted(labels, key=repr)
-    return ", ".join(repr(_plain(each)) for each in list(shown)[:6]) + (", ..." if len(labels) > 6 else "")
+        shown = sorted(names, key=repr)
+    return ", ".join(repr(_plain(each)) for each in list(shown)[:6]) + (", ..." if len(names) > 6 else "")

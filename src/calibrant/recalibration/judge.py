@@ -143,13 +143,13 @@ class Judge:
         return pairs
 
     def crossed(
-        self, recalibrator: Any, splits: list[Split], clock: TimeLimit, others: Sequence[Sample] | None
+        self, recalibrator: Any, splits: list[Split], clock: TimeLimit, training: Sequence[Sample] | None
     ) -> FloatArray:
         """Every row as mapped by a fit that has not seen its outcome; OutOfTime where the time is up first.
 
-        `others` are the rows that each split fits to, pooled once for all maps of one probability; None for classes.
+        `training` are the rows that each split fits to, pooled once for all maps of one probability; None for classes.
         """
-        samples = None if others is None else iter(others)
+        samples = None if training is None else iter(training)
 
         def map_others(train: IntArray, test: IntArray) -> FloatArray:
             if samples is None:

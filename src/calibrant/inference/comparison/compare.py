@@ -317,7 +317,7 @@ def _paired(
 
 
 def _apart(
-    draws: list[SharedRows],
+    sides: list[SharedRows],
     evaluate: Evaluate,
     value: FloatArray,
     level: float,
@@ -326,7 +326,7 @@ def _apart(
 ) -> tuple[float, float]:
     """The same of predictors that share no noise: each error can be too large on average, and chance may hide one."""
     over, under = [], []
-    for rows, own in zip(draws, value, strict=True):
+    for rows, own in zip(sides, value, strict=True):
         state = rows.states(evaluate, draws_of_a_state(n_resamples, 1), rng)[0]
         far, hidden = state.far(float(own), level), float(np.quantile(state.noise, 1.0 - level))
         over.append(math.hypot(far, float(state.noise.mean())) - far)

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, positive_integer
-from calibrant.door.columns import Column, FloatArray
+from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.classical import ClassicalResult, chi_squared_tail
 from calibrant.inference.testing.registry import register_test
@@ -171,7 +171,7 @@ def miller_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_st
 
 
 def _chi_squared_of(
-    rows: Rows, first: np.ndarray, name: str, level: float, n_resamples: int, random_state: RandomState
+    rows: Rows, first: IntArray, name: str, level: float, n_resamples: int, random_state: RandomState
 ) -> ClassicalResult:
     """Sum over groups of consecutive predictions of squared excess over its variance."""
     sample, v = rows.sample, rows.sample.prediction

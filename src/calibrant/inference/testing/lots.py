@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.lots import Lots
@@ -126,7 +125,7 @@ def pooled_into_cells(lots: UncertainLots, known: FloatArray | None = None) -> U
     return UncertainLots(mean, total, _sums(cell, ones)[mask], weight, lots.n_rows, lots.impossible, lost)
 
 
-def _sums(cell: IntArray, column: npt.NDArray[np.float64]) -> FloatArray:
+def _sums(cell: IntArray, column: FloatArray) -> FloatArray:
     return np.asarray(np.bincount(cell, column, CELLS), np.float64)
 
 
