@@ -38,7 +38,7 @@ _MOST_A_ROW = 745.2  # log of what one row can multiply the evidence by: 1 / the
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MonitorReading(Result):
-    """What a `CalibrationMonitor` knows after its latest batch.
+    """The state of knowledge of a `CalibrationMonitor` after its latest batch.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class CalibrationMonitor:
         y_prob : column of shape (n,)
             The forecasts, in [0, 1], made before the outcomes were known.
         distinct : bool, default False
-            Say that these are other rows than any before, whatever they hold.
+            Say that these are other rows than any before, even if they are equal.
 
         Returns
         -------
@@ -324,7 +324,7 @@ class CalibrationMonitor:
 
 
 def _checksum(state: dict[str, Any]) -> str:
-    """Of the numbers, not of how they are written: 1 and 1.0 are one number to JSON."""
+    """Checksum of the numbers, however they are written: 1 and 1.0 are one number to JSON."""
     numbers = [state["level"], *state["logs"].values(), state["largest"]]
     texts = [str(int(state[name])) for name in ("schema", "n_rows", "n_batches", "contradicted")]
     texts += ["" if x is None else float(x).hex() for x in numbers]

@@ -1,4 +1,4 @@
-"""Periods of a table beside some of them: have predictions come to mean something else since?"""
+"""Periods of a table beside some of them: has the meaning of predictions changed since?"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, n
 
 
 def _places(reference: Any, names: Sequence[Any]) -> list[int]:
-    """Where the reference periods are, by their values or as they are written; "A..B" is A, B and all between them."""
+    """Numbers of the reference periods, by their values or as texts; "A..B" is A, B and all between them."""
     references = reference if isinstance(reference, list | tuple) else [reference]
     places = [at for each in references for at in _from_to(each, names)]
     distinct = set(places)

@@ -47,7 +47,7 @@ _LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Segment(Result):
-    """What is known of one segment.
+    """One segment: its size, its error and the evidence.
 
     For event rates the number of trials is not known, and nothing is said about chance.
 
@@ -312,7 +312,7 @@ def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tests:
-    """What `segment_tails` found of all segments, for each to be told of its own."""
+    """Results of `segment_tails` for all segments."""
 
     pvalue: FloatArray
     where: list[tuple[float, float]]
@@ -365,7 +365,7 @@ _LEAST_ADJUSTED = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupTests:
-    """What groups say of each segment.
+    """Tests of each segment by groups.
 
     Attributes
     ----------
@@ -427,7 +427,7 @@ def _redraws(n_segments: int) -> int:
 
 
 def _test(sums: FloatArray, impossible: FloatArray, most: int) -> tuple[float, tuple[float, float], bool, int, float]:
-    """Of one segment what `GroupTests` holds, from the sums of its groups in each interval."""
+    """One segment's part of `GroupTests`, from the sums of its groups in each interval."""
     events, weight, excess, expected, variance = sums
     total, length, missing = excess.sum(axis=0), variance.sum(axis=0), weight - expected
     squares = np.einsum("gk,gk->k", excess, excess)

@@ -29,7 +29,7 @@ _SHARES = 2.0 * np.array(evidence.LOG_SHARES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByGroups:
-    """What random signs of groups say of all segments; it answers as `ByRows` does.
+    """Evidence of all segments by random signs of groups; it answers as `ByRows` does.
 
     Attributes
     ----------
@@ -215,12 +215,12 @@ class GroupSums:
 
     @property
     def first(self) -> IntArray:
-        """Where each segment begins."""
+        """Index at which each segment begins."""
         return np.flatnonzero(np.diff(self.segment, prepend=-1))
 
     @property
     def spread(self) -> FloatArray:
-        """What a part's squared total is divided by: the squares, but never less than the variance."""
+        """Divisor of a part's squared total: the squares, but never less than the variance."""
         return np.maximum(self.squares, self.variance)
 
 
@@ -276,7 +276,7 @@ def parts_of(units: FeatureLots, candidates: Candidates) -> GroupSums:
 
 
 def _correlation(units: FeatureLots, squares: float, shared: float) -> float:
-    """Of any two rows of a group, as all pairs of rows show it, in the noise of calibrated predictions; at least 0."""
+    """Correlation of two rows of a group in the noise of calibrated predictions, from all pairs of rows; at least 0."""
     v, w, ones = units.prediction, units.weight, units.ones
     own = float((w * w * (ones * (1.0 - v) ** 2 + (units.count - ones) * v * v)).sum())
     return min(1.0, max(0.0, (squares - own) / shared)) if shared > 0.0 else 0.0

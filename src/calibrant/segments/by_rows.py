@@ -22,7 +22,7 @@ _SCALES = np.arange(60)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByRows:
-    """What redrawn outcomes say of all segments; what they are made of is in `ResampleSearch`."""
+    """Evidence of all segments by redrawn outcomes, made of a `ResampleSearch`."""
 
     units: FeatureLots
     candidates: Candidates
@@ -56,7 +56,7 @@ class ByRows:
 
     @property
     def chance_error(self) -> float:
-        """What it stays below in calibrated predictions."""
+        """Bound that it stays below in calibrated predictions."""
         return self.redraws.chance_error
 
     def tail(self, i: int) -> float:

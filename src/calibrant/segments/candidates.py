@@ -50,12 +50,12 @@ class FeatureLots(Lots):
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
         return 0 if self.group is None else int(self.group.max(initial=-1)) + 1
 
     @property
     def drawn_type(self) -> type[np.generic]:
-        """What holds redrawn numbers of events."""
+        """Type that holds redrawn numbers of events."""
         return np.uint8 if self.count.max() <= 255.0 else np.float64
 
 
@@ -154,7 +154,7 @@ class Candidates:
         return len(self.chosen)
 
     def conditions(self, segment: int) -> tuple[str, ...]:
-        """What holds in a segment."""
+        """Conditions of a segment, in words."""
         pairs = zip(self.chosen[segment], self.values[segment], strict=True)
         return tuple(self.features[i].labels[value] for i, value in pairs)
 
@@ -238,7 +238,7 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
 def each_set(
     candidates: Candidates, codes: IntArray | Sequence[IntArray], size: int
 ) -> Iterator[tuple[int, int, IntArray, IntArray]]:
-    """Of each set of features its first segment and how many there are, the rows in them, and in which each is.
+    """First segment of each set of features, number of its segments, the rows in them, and the segment of each row.
 
     `codes` (features, size) are the features of any rows.
     """

@@ -109,7 +109,7 @@ class Summed:
         return np.append(self.starts[1:], self.index.size)
 
     def conditions(self, features: Sequence[LazyFeature], segment: int) -> tuple[str, ...]:
-        """What holds in a segment."""
+        """Conditions of a segment, in words."""
         pairs = zip(self.chosen[segment], self.values[segment], strict=True)
         return tuple(features[i].labels[value] for i, value in pairs)
 
@@ -121,7 +121,7 @@ class Summed:
         return np.concatenate(places), np.cumsum(sizes)[:-1]
 
     def stated(self) -> Stated:
-        """What the rows of each cell were predicted."""
+        """Predictions of the rows of each cell."""
         return stated(self.index, self.cells, RESOLUTION)
 
 
@@ -297,7 +297,7 @@ def _in_cells(index: IntArray, sums: FloatArray) -> FloatArray:
 
 
 def _of_totals(index: IntArray, cells: FloatArray) -> FloatArray:
-    """What `Totals` adds up, in its order, and the least that predictions of events add up to."""
+    """Columns of `Totals`, in its order, and the smallest sum of predictions of events."""
     expected = stated(index, cells, RESOLUTION).expected
     columns = (sketching.COUNT, sketching.ONES, sketching.WEIGHT, sketching.SQUARED, sketching.OUTCOME)
     least = cells[:, sketching.ONES] * (index // 2) / RESOLUTION

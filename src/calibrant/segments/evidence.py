@@ -19,7 +19,7 @@ half of the end's share of the error."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampleSearch:
-    """What the redraws say of all segments.
+    """Evidence of all segments by redraws.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def search(
 
 
 def spare(draws: int, level: float) -> int:
-    """How many redraws may be as extreme as the outcomes where the p-value is at most the level."""
+    """Number of redraws that may be as extreme as the outcomes where the p-value is at most the level."""
     return max(0, math.floor(level * draws * (1.0 + 1e-12)) - 1)
 
 

@@ -93,7 +93,7 @@ def _counted(column: Any) -> IntArray:
 
 
 def worth_telling(counts: IntArray, request: Search) -> int:
-    """How many values of a text may be told apart, by the rows of each; none where it is refused."""
+    """Number of a text's values that are kept apart, from the rows of each; none where it is refused."""
     if counts.size > request.n_bins and counts.max() < request.min_rows:
         return 0
     return int(min(counts.size, max(request.n_bins, (counts >= request.min_rows).sum())))
@@ -108,7 +108,7 @@ def _is_text(kind: Any) -> bool:
 def each_or_left_out(
     names: Iterable[str], read: Callable[[str], T], *, required: bool, option: str
 ) -> tuple[list[T], dict[str, str]]:
-    """What is read of each feature that can be used, and why the others are left out, as `read_features` says.
+    """Readings of the features that can be used, and the reason why each of the others is left out.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def _ranges(name: str, values: FloatArray, n_bins: int, *, days: bool = False) -
 
 
 def cut_at(name: str, tops: FloatArray, after: FloatArray, *, days: bool) -> tuple[FloatArray, list[str]]:
-    """Where ranges are cut that end with `tops`, `after` being what follows there, and what they are called."""
+    """Cuts and names of ranges that end with `tops`, where `after` are the numbers that follow."""
     if days:
         return tops, spans(name, tops, after)
     cuts = cut_behind(tops, after)
@@ -251,7 +251,7 @@ def _categories(name: str, column: Any, request: Search, most: int) -> tuple[Int
 def most_frequent(
     name: str, values: Sequence[Any], counts: IntArray, request: Search, most: int
 ) -> tuple[list[int], list[str]]:
-    """The values that are told apart, the most frequent first, and what they and the rest together are called.
+    """The values that are kept apart, the most frequent first, and the names of these and of the rest together.
 
     All, if they are as few as the ranges of a number; else up to `most` that have enough rows for a segment, and at
     least as many as a number has ranges.
@@ -274,7 +274,7 @@ def most_frequent(
 def coded(
     kind: Kind, name: str, known: Sequence[Any], labels: Sequence[str], *, missing: bool
 ) -> tuple[Coding, list[str]]:
-    """How values become codes, and what each code is as a condition; a code for what is missing only if anything is."""
+    """Coding of values, and each code as a condition in words; missing values have a code only if there are any."""
     return Coding(kind, tuple(known), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]
 
 
@@ -330,7 +330,7 @@ def _lazy_feature(
 
 
 def _lazy_ranges(table: Featured, name: str, n_bins: int) -> tuple[list[str], list[float], int]:
-    """What the ranges of a column of numbers are called, where they end, and how many rows have no number."""
+    """Names of a numeric column's ranges, their ends, and the number of rows without a number."""
     days = table.is_day(name)
     pieces = table.one_by_one(name, table.pieces(name), n_bins)
     n = int(pieces.count.sum())

@@ -102,7 +102,7 @@ class OfRows:
         return {each.name: each.labels for each in self.features}
 
     def conditions(self, i: int) -> tuple[str, ...]:
-        """What holds in a segment."""
+        """Conditions of a segment, in words."""
         return self.candidates.conditions(i)
 
     @cached_property
@@ -116,7 +116,7 @@ class OfRows:
         return self.totals.population_intervals(2.0 * len(self.candidates) * miss, self.max_weight)
 
     def called_off(self, request: Search) -> list[CalledOff]:
-        """What `find_segments` calls off in these rows.
+        """Segments that `find_segments` flags in these rows.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class OfSums:
         return self.summed.totals
 
     def conditions(self, i: int) -> tuple[str, ...]:
-        """What holds in a segment."""
+        """Conditions of a segment, in words."""
         return self.summed.conditions(self.features, i)
 
     def ends(self, miss: float) -> Ends:
@@ -186,7 +186,7 @@ class OfSums:
         return self.totals.population_intervals(2.0 * len(self.summed) * miss)
 
     def called_off(self, request: Search) -> list[CalledOff]:
-        """What `find_segments` calls off in these sums.
+        """Segments that `find_segments` flags in these sums.
 
         Raises
         ------
@@ -274,7 +274,7 @@ class BoundedSegment(Result):
 
     @property
     def proved(self) -> float:
-        """What the mean error is at least."""
+        """Lower bound of the mean error's size."""
         return max(self.bias_interval.low, -self.bias_interval.high, 0.0)
 
     def summary(self) -> str:
@@ -290,7 +290,7 @@ class BoundedSegment(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BoundedSegments(Result):
-    """What is proved of the mean errors of all segments.
+    """Proved bounds on the mean errors of all segments.
 
     Attributes
     ----------
@@ -400,7 +400,7 @@ def bounded_in_table(
 
 
 def bounded(source: OfRows | OfSums, max_depth: int, level: float, max_distance: float) -> tuple[BoundedSegments, Ends]:
-    """What the bounds say alone, at a level for all segments together, and the bounds."""
+    """The result of the bounds alone, at a level for all segments together, and the bounds."""
     totals = source.totals
     low, high = ends = source.ends(level / (2.0 * totals.count.size))
     proved = np.maximum(low, -high)
@@ -433,7 +433,7 @@ def _segment(source: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None 
 def _with_called_off(
     bounds: BoundedSegments, ends: Ends, source: OfRows | OfSums, request: Search, level: float
 ) -> BoundedSegments:
-    """Of bounds by which no segment is beyond: undecided where the search calls one off that is not proved within."""
+    """Bounds that prove no segment beyond: undecided where the search flags one that is not proved within."""
     within = source.ends(level)
     try:
         off = source.called_off(request)
@@ -478,7 +478,7 @@ def _not_within(
 
 
 def _times(bias: FloatArray, ends: Ends, within: Ends, i: int, limit: float) -> float:
-    """How many times the rows would prove a segment's mean error within or beyond the limit, were it what it is.
+    """Factor by which rows must grow to prove a segment's mean error, if it stays, within or beyond the limit.
 
     The ends come nearer as one over the root of the rows.
     """
@@ -525,7 +525,7 @@ def _knots(x: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def ends_at_knots(shares: FloatArray, miss: float) -> tuple[FloatArray, FloatArray]:
-    """Ends for means of errors, of which `shares` (k, 33) lie at each knot, at `miss` for each end."""
+    """Ends for means of errors with `shares` (k, 33) at the knots, at `miss` for each end."""
     mean = np.arange(1 - _STEPS, _STEPS) / _STEPS
     z = np.linspace(0.0, 2.0, _PARTS + 1) / (1.0 + mean[:, None]) - 1.0
     log_factors = np.log1p(_STAKES[:, None] * z[:, None, :])
@@ -539,7 +539,7 @@ def ends_at_knots(shares: FloatArray, miss: float) -> tuple[FloatArray, FloatArr
 
 
 def _refuted(shares: FloatArray, log_factors: FloatArray, miss: float) -> IntArray:
-    """How many means are refuted, from the least on: capital falls with the mean, so that halving finds the last."""
+    """Number of means refuted, from the least on: capital falls with the mean, so that halving finds the last."""
     needed = math.log(_STAKES.size / miss) * (1.0 + 1e-9)
     sure, open_ = np.zeros(len(shares), np.int64), np.full(len(shares), len(log_factors))
     while (open_ > sure).any():

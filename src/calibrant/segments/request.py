@@ -1,4 +1,4 @@
-"""How segments are to be found, checked before anything is read."""
+"""The request for a search of segments, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_SEGMENTS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How segments are to be found; checked when it is made."""
+    """The request for a search of segments; checked when it is made."""
 
     max_depth: int = MAX_DEPTH
     n_bins: int = N_BINS
@@ -46,7 +46,7 @@ class Search:
         return cls(**{name: getattr(request, name) for name in names}) if request.find else cls()
 
     def categories(self, n_numbers: int, texts: Sequence[int]) -> int:
-        """How many values of a text are told apart at most, of features of numbers and texts of so many values each.
+        """Largest number of a text's values that are kept apart, beside features of so many values each.
 
         As many as leave no more combinations possible than can be tested, and at least as many as of a number. A text
         of no values is one that is refused.
@@ -84,7 +84,7 @@ def names_of(features: str | Sequence[str] | None, option: str = "features") -> 
 
 @dataclass(frozen=True, slots=True)
 class AskedOf:
-    """What is said of the columns: whether the user named the features, and by which option; whether weights are
+    """Facts about the columns: whether the user named the features, and by which option; whether weights are
     numbers of trials; whether bad rows are left out; and whether segments are formed of features and rows alone,
     whatever was predicted, so that those whose rows are predicted 0 or 1 are among them.
     """

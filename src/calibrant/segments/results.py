@@ -1,4 +1,4 @@
-"""What `find_segments` returns."""
+"""Results of `find_segments`."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ class FoundSegment(Result):
 
     @property
     def off(self) -> float:
-        """How far off its rows are on average: in the mean, or for the part that errs."""
+        """Size of the average error of its rows: of all, or of the part that errs."""
         return max(abs(self.bias), self.where_share * abs(self.where_bias))
 
     @property
     def words(self) -> str:
-        """How far off in which direction, and where: "0.12 too high where country = jp and device = tablet"."""
+        """Size and direction of the error, and its place: "0.12 too high where country = jp and device = tablet"."""
         there = f"where {self.name}" if self.conditions else "over all rows"
         if not self.in_part:
             return f"{abs(self.bias):#.2g} {self.direction} {there}"
@@ -185,7 +185,7 @@ class FoundSegments(TestResult):
 
     @property
     def searched(self) -> str:
-        """What the segments are, such as "combinations of up to 2 features"; of a table that was not read, that too."""
+        """The kind of segments, such as "combinations of up to 2 features", and whether the table was only summed."""
         most = min(self.max_depth, len(self.features))
         scope = "values of one feature" if most == 1 else f"combinations of up to {most} features"
         rare = pooled(self.features)
@@ -206,7 +206,7 @@ class FoundSegments(TestResult):
         return {name: value for name, value in TestResult.to_dict(self).items() if name not in ("tested", "made_of")}
 
     def summary(self) -> str:
-        """What is off and where, a line a segment; or what could have been seen.
+        """A line for each segment that is off; or the smallest error that would have been seen.
 
         Examples
         --------

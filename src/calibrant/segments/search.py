@@ -104,7 +104,7 @@ def read_to_search(
 def searched(
     rows: Rows, features: Sequence[Feature], request: Search
 ) -> tuple[FeatureLots, Candidates, ByRows | ByGroups]:
-    """What redraws say of all segments of rows that were read already."""
+    """Evidence by redraws of all segments of rows that were read already."""
     seed = generator(request.random_state).integers(2**64, dtype=np.uint64)
     check_groups(rows)
     units = units_of(rows, features)
@@ -158,7 +158,7 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], request: Search) -> Fo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Described:
-    """What is needed to describe segments one by one."""
+    """The values from which segments are described one by one."""
 
     candidates: Candidates
     found: ByRows | ByGroups

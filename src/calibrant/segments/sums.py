@@ -106,7 +106,7 @@ def summed_again(blocks: Sequence[CellBlock], features: Sequence[LazyFeature], r
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TailSearch:
-    """What the tails say of all segments.
+    """Evidence of all segments by proved tails.
 
     `score` is about twice the exponent of a segment's p-value, less its handicap; `share` its part of the level.
     """

@@ -1,4 +1,4 @@
-"""How unlikely the events of segments are, in all of their predictions and in intervals of them, by proved tails."""
+"""Proved tail probabilities of segments' events, in all of their predictions and in intervals of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHARES = 0.9, 0.05, 0.03, 0.02
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stated:
-    """What the rows of each cell were predicted: their sum, and between which numbers the mean lies for certain."""
+    """Predictions of each cell's rows: their sum, and the numbers between which their mean lies for certain."""
 
     expected: FloatArray
     low: FloatArray
@@ -84,7 +84,7 @@ def segment_tails(
 
 
 def reached_by_noise(deviation: FloatArray, level: float) -> float:
-    """What the climbs of all segments stay below but for about `level`: as Brownian paths with these deviations."""
+    """Bound of all segments' climbs but for about `level`: as Brownian paths with these deviations."""
     from scipy.optimize import brentq
 
     def spare(x: float) -> float:  # the range of a Brownian path exceeds x with probability about 8 ndtr(-x)

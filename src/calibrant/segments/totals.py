@@ -1,4 +1,4 @@
-"""What every segment holds in all of its rows, those predicted with certainty among them, and what follows from it."""
+"""Totals of every segment over all of its rows, those predicted with certainty among them, and their intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrant.segments.group_sums import sums_by_group
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByGroup:
-    """What the groups of each segment add up to.
+    """Sums over the groups of each segment.
 
     Attributes
     ----------

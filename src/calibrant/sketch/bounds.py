@@ -1,4 +1,4 @@
-"""How far an answer on a sketch can be from the answer on its rows, proved from the cells' own moments.
+"""Proved bounds of the distance between a number on a sketch and on its rows, from the cells' own moments.
 
 Proofs are in docs/sketch.md. In short: replacing every prediction v of a cell by the cell's mean m keeps each cell's
 sum of residuals, so what moves is only where a residual sits, by |v - m|. Two sums bound everything:
@@ -31,7 +31,7 @@ _OUTWARDS = 1.0 + 1e-9  # more than the sums and products of a bound are rounded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What the cells say of the rows within them; shares of the total weight, rounded outwards.
+    """Moments of the rows within each cell; shares of the total weight, rounded outwards.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What must be true of the cells of a sketch, wherever they come from, and how far their sums can be rounded."""
+"""Laws that the cells of any sketch obey, and bounds of the rounding of their sums."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _demand(obeyed: npt.NDArray[np.bool_], argument: str, law: str, index: npt.N
 
 
 def _laws(index: IntArray, cells: FloatArray, resolution: int) -> list[tuple[npt.NDArray[np.bool_], str]]:
-    """What holds of the sums of any rows, up to their rounding in any order."""
+    """Whether the sums of each cell can be those of rows, up to their rounding in any order."""
     count, ones, fractional, weight, outcome, squared, offset, outcome_offset, low, high = cells.T
     zeros = count - ones - fractional
     rows = np.maximum(count, 1.0)

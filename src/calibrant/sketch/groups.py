@@ -103,7 +103,7 @@ class Groups:
 
 
 def is_good(argument: str, numbers: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which numbers of an argument have none of the faults that the queries look for."""
+    """Mask of an argument's numbers without the faults that the queries look for."""
     highest = np.finfo(np.float64).max if argument == "sample_weight" else 1.0
     good: npt.NDArray[np.bool_] = (numbers >= 0.0) & (numbers <= highest)  # false for NaN as well
     return good
@@ -162,7 +162,7 @@ def _merged(index: IntArray, cells: FloatArray, keys: Any) -> tuple[IntArray, Fl
 
 
 def missing_values(cells: Any) -> list[str]:
-    """Arguments of which there are rows without a number."""
+    """Arguments with rows that have no number."""
     codes = set(cells["_cell"].to_list())
     return [argument for code, (argument, _) in _FAULTS.items() if code % 2 and code in codes]
 

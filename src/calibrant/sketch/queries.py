@@ -1,4 +1,4 @@
-"""What a sketch answers: its sample, what that costs, its audit and the gate."""
+"""Queries of a sketch: its sample, the cost of that, its audit and the gate."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Answers(ABC):
         return rate, sample.prediction[positive], weight
 
     def moments(self) -> Moments:
-        """What the cells say of the rows within them."""
+        """Moments of the rows within each cell."""
         return moments_from_cells(*self._weighed(), self.resolution, self.rounding)
 
     def error_bound(self, measure: str, **parameters: Any) -> float:

@@ -268,7 +268,7 @@ class CalibrationSketch(Answers):
 
     @property
     def identity(self) -> Identity:
-        """Which rows it holds, as far as their cells tell."""
+        """Identity of its rows, as far as their cells tell."""
         return identity_of(self._stored())
 
     def claims(self) -> tuple[Identity, ...]:
@@ -316,7 +316,7 @@ class CalibrationSketch(Answers):
 
 
 def identity_of(file: Stored) -> Identity:
-    """Which rows a sketch holds; of cells wider than usual no more than how many."""
+    """Identity of a sketch's rows; of cells wider than usual no more than their number."""
     index, columns = file.numbers, file.columns[:, : len(MEASURED)]
     if file.resolution < CELLS:
         return Identity(int(columns[:, sketching.COUNT].sum()), None, None, 0.0)

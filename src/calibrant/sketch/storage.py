@@ -36,7 +36,7 @@ UNSEALED = b"sha256:" + b"0" * 64
 
 
 class Stored(NamedTuple):
-    """What a sketch is made of: its resolution, the rounding of sums made elsewhere, and the cells that hold rows.
+    """The contents of a sketch: its resolution, the rounding of sums made elsewhere, and the cells that hold rows.
 
     `parts` lists the sources that were added up, none for a source of its own; None where that is not known, since
     layout 2 did not keep it.

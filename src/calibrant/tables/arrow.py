@@ -66,7 +66,7 @@ def _texts(column: Any) -> list[str | None]:
 
 
 def _kind(value: Any) -> type:
-    """What a key is: a truth value, a number, or what its type says."""
+    """Kind of a key: truth value, number, or its own type."""
     import numpy as np
 
     if isinstance(value, bool | np.bool_):

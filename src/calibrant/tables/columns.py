@@ -1,4 +1,4 @@
-"""Which columns of a table are meant: those asked for, or the ones with a usual name."""
+"""The roles of a table's columns: as requested, or guessed by their usual names."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
 
 
 def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
-    """Raise if a column may hold weights that nobody spoke of, beside the one that was found or without one."""
+    """Raise if a column without a role may hold weights, beside the column of weights or without one."""
     perhaps = [c for c in free if c.lower() in _PERHAPS_WEIGHTS]
     if not perhaps:
         return
@@ -148,7 +148,7 @@ def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
 
 
 def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> str | None:
-    """The first column that says by its name which rows may depend on one another, of those nobody spoke of."""
+    """The first column without a role whose name says that rows may depend on one another."""
     return next((name for name in columns if name not in roles and name.lower() in _PERHAPS_GROUPS), None)
 
 
@@ -158,7 +158,7 @@ def may_hold_weights(name: str) -> bool:
 
 
 def refuse_unspoken_weights(columns: Iterable[str], roles: Collection[str], ways: str = _WAYS) -> None:
-    """Raise if a column holds weights by its name and nobody spoke of it."""
+    """Raise if a column without a role holds weights by its name."""
     for name in columns:
         if name not in roles and may_hold_weights(name):
             raise InputError("sample_weight", f"column {name!r} may hold weights", allowed=ways)

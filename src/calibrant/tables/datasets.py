@@ -134,7 +134,7 @@ class OpenedDataset(InDuckDB):
         return self._connection.from_arrow(table.cast(pyarrow.schema(wider)))
 
     def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
-        """Of files whose counts of rows allow that they hold the same, where there are so many that they are summed."""
+        """Identities of all files; if they are summed, of those whose counts of rows allow that they are equal."""
         self._rows(list(names.values()))  # which every file has, as numbers
         parts = list(self._dataset.get_fragments())
         if self.summed:

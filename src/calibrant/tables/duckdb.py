@@ -103,7 +103,7 @@ def renamed(numbers: Mapping[str, str], resolution: int) -> list[str]:
 
 
 def sums_of(relation: Any, numbers: Mapping[str, str]) -> dict[str, str]:
-    """What is added up of the rows of a cell, in SQL, by its name."""
+    """Name -> sum over the rows of a cell, in SQL."""
     weighted = "sample_weight" in numbers
     w = "w * " if weighted else ""
     # Offsets within a cell are of little weight: what compensation saves there is far below the cell's own bound.

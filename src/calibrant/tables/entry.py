@@ -19,7 +19,7 @@ from calibrant.tables.table import Table
 def open_table(
     table: Any, *, filesystem: Any = None, pos_label: Any = None, distinct: bool = False, argument: str = "table"
 ) -> Table:
-    """Open whatever holds rows under named columns, or sketches of rows.
+    """Open a table of rows under named columns, or sketches of rows.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def open_table(
 
 
 def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
-    """Have all rows of each of these tables count as other ones, whatever they hold.
+    """Have all rows of each of these tables count as other ones, even where they are equal.
 
     Raises
     ------

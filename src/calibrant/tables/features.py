@@ -57,7 +57,7 @@ class Pieces:
 
     @property
     def single(self) -> npt.NDArray[np.bool_]:
-        """Which hold one value only."""
+        """Mask of the pieces that hold one value only."""
         return np.equal(self.low, self.high)
 
     def holding(self, ranks: IntArray) -> IntArray:
@@ -109,12 +109,12 @@ class Featured:
         raise self._unusable(name, why)
 
     def is_day(self, name: str) -> bool:
-        """Whether a column holds days, or times of no zone, which are told apart by day."""
+        """Whether a column holds days, or times of no zone, which count by day."""
         dtype = self._schema[name]
         return dtype == nw.Date or (isinstance(dtype, nw.Datetime) and dtype.time_zone is None)
 
     def is_text(self, name: str) -> bool:
-        """Whether a column holds texts, of which there may be many."""
+        """Whether a column holds texts, perhaps many different ones."""
         return self._schema[name] in (nw.String, nw.Categorical, nw.Enum)
 
     def pieces(self, name: str) -> Pieces:
@@ -299,7 +299,7 @@ class Featured:
 
 
 def code_name(at: int) -> str:
-    """What the column of codes of a feature is called."""
+    """Name of the column of codes of a feature."""
     return f"calibrant_code_{at}"
 
 

@@ -176,7 +176,7 @@ class OpenedFile(InDuckDB):
         return [(file, self._headed(file, names, known.get(file))) for file in self.files]
 
     def _hashed(self, names: Mapping[str, str]) -> dict[str, Identity]:
-        """Of files whose sizes allow that they hold the same rows."""
+        """File -> identity, of files whose sizes allow that they hold the same rows."""
         if self.format.counts_rows:
             counts = self._reader.row_counts()
             numbers = suspects([counts[file] for file in self.files], 0)
@@ -216,7 +216,7 @@ class OpenedFile(InDuckDB):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn whatever the readers raise into a message, and refuse files that are not those that were checked."""
+        """Turn any error of the readers into a message, and refuse files that are not those that were checked."""
         try:
             with self.files.unchanged():
                 yield

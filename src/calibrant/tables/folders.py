@@ -55,7 +55,7 @@ def _all_are(texts: Sequence[str | None], kind: str) -> bool:
 
 
 def check_folder_columns(files: Sequence[str], path: str) -> None:
-    """Refuse files of which some lie in folders that stand for other columns, which would be lost.
+    """Refuse files if some lie in folders that stand for other columns, which would be lost.
 
     Raises
     ------

@@ -58,7 +58,7 @@ class OpenedFrame(Table):
         return self.summed and self.n_rows() > MANY_ROWS
 
     def n_rows(self) -> int:
-        """How many rows it has; a lazy one counts them."""
+        """Number of rows; a lazy table counts them."""
         count = self._table.select(nw.len().alias("n"))
         return int((count.collect("pyarrow") if self.summed else count)["n"][0])
 
@@ -130,7 +130,7 @@ class OpenedFrame(Table):
         return RowsWithFeatures(arrays, keys, group, good.count(False))
 
     def _good(self, table: Any, names: Mapping[str, str]) -> list[bool]:
-        """Which rows are good; one is, at least."""
+        """Mask of the good rows; there is one, at least."""
         self._require_rows(table)
         for argument, name in names.items():
             _check_column(table, self._schema, name, argument)

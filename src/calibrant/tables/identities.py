@@ -64,7 +64,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """How many first rows are those of earlier sources, and which."""
+    """The number of first rows that are those of earlier sources, and these sources."""
 
     count: int = 0
     sources: tuple[int, ...] = ()
@@ -173,7 +173,7 @@ def hashed(relation: Any, numbers: Mapping[str, str]) -> dict[str, Identity]:
 
 
 def suspects(sizes: Sequence[int], slack: int) -> list[int]:
-    """Which of several files may hold the same rows, by their sizes: equal ones, and all where one is the rest's sum.
+    """Numbers of the files that may hold the same rows, by their sizes: equal ones, or all where one is the rest's sum.
 
     `slack` is by how much sizes of equal contents may differ.
     """

@@ -81,7 +81,7 @@ def in_folder(folder: str) -> list[str]:
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
-    """What files are called: a file or a folder without what it lies in, a pattern as it is given."""
+    """Name of files: of a file or a folder without the folders above, of a pattern as it is given."""
     pattern = any(sign in os.fspath(path) for sign in "*?[") and not Path(path).exists()
     return os.fspath(path) if pattern else Path(path).name
 

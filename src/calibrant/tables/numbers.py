@@ -1,4 +1,4 @@
-"""Numbers of a file's columns: what DuckDB takes for one, and what is said of a row that holds none."""
+"""Numbers of a file's columns: their form in SQL, and the error of a row that holds none."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _fetched(relation: Any, numbers: Mapping[str, str], path: str) -> dict[str, 
 
 
 def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
-    """How many rows hold a text that is no number, and one of these texts; None if none does."""
+    """Number of rows that hold a text that is no number, and one of these texts; None if none does."""
     text = _text_of(name)
     texts = relation.filter(f"{number} IS NULL AND {text} IS NOT NULL")
     ((count, shown),) = texts.aggregate(f"count(*), min({text})").fetchall()
@@ -227,7 +227,7 @@ def in_column(argument: str, names: Mapping[str, str]) -> str:
 
 
 def from_0(n_files: int) -> str:
-    """How rows are counted."""
+    """The way in which rows are counted, in words."""
     return "counted from 0" + (f" over the {n_files} files" if n_files > 1 else "")
 
 
@@ -240,7 +240,7 @@ def _no_number(argument: str, names: Mapping[str, str], row: int, text: str | No
 
 
 def _how_to_write(text: str) -> str:
-    """Of a text that means a number, or rows, the way in which it is read."""
+    """Advice on writing a text that means a number, or rows."""
     text = text.strip()
     if text.startswith("{"):
         return ". In JSON every row is an object of its own: in pandas to_json(path, orient='records', lines=True)"

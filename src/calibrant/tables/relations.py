@@ -310,7 +310,7 @@ class InDuckDB(Table):
 
 @contextmanager
 def of_file() -> Iterator[None]:
-    """What cannot be used is in a file."""
+    """Turn an error of the input into one of the file."""
     try:
         yield
     except FileError:

@@ -65,7 +65,7 @@ def _has_column(file: str) -> bool:
 
 
 class KeptSketches(Table):
-    """Sketches that were kept, with the columns that say of which rows each is: a day, a segment.
+    """Sketches in files, with columns that say which rows each is of: a day, a segment.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class KeptSketches(Table):
         return table
 
     def note(self, rows: str, cells: str) -> str:
-        """How they were added up."""
+        """Sentence on how they were added up."""
         return f"Sketches of {rows} were added up to {cells}"
 
     @property
@@ -342,7 +342,7 @@ class KeptSketches(Table):
 
 
 class _explained:  # noqa: N801 - a context
-    """What pyarrow says of a file that it cannot read."""
+    """Turn an error of pyarrow or DuckDB into one of the file."""
 
     def __init__(self, file: str) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""What files were before they were checked, and whether they still are after the last read of them."""
+"""Stamps of files, taken before the check and compared after the last read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class StampedFiles(list[str]):
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Read the files within; whatever comes of it, a file that is another one now is the first thing to be said.
+        """Read the files within; a file that is another one now is the first error, before any other.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A table as every road gives it: named columns, of which rows are read or groups are summed."""
+"""A table as every road gives it: named columns, whose rows are read or summed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Columns:
     Attributes
     ----------
     y_true, y_prob : column of shape (n,); of classes `y_prob` has shape (n, K)
-        Numbers as they stand in the table, not yet checked for range.
+        Numbers as the table has them, not yet checked for range.
     sample_weight : column of shape (n,) or None
         Weights, where a column holds them.
     names : dict
@@ -136,7 +136,7 @@ class Table(ABC):
     summed : bool
         Whether rows are to be summed where they lie instead of read.
     distinct : bool
-        Whether all rows are other ones, whatever they hold, as the caller says.
+        Whether all rows are other ones, even equal ones, as the caller says.
     has_rows : bool
         Whether it has columns of rows, and not sums alone.
     is_harness_log : bool
@@ -213,7 +213,7 @@ class Table(ABC):
         """
 
     def note(self, rows: str, cells: str) -> str:
-        """How its rows, so many in words, were summed into cells."""
+        """Sentence on how its rows, so many in words, were summed into cells."""
         return f"{self.engine} summed {rows} where they lie into {cells}"
 
     def close(self) -> None:  # noqa: B027 - most tables hold nothing
@@ -245,12 +245,12 @@ class Table(ABC):
     def within(
         self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False
     ) -> CalibrationSketch:
-        """The sketch of the rows from one to another, of a table of which some may have `begun` an earlier source."""
+        """The sketch of the rows from one to another, of a table that may begin with the rows of an earlier source."""
         raise NotImplementedError
 
     @abstractmethod
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Argument -> numbers of its column, as they stand there."""
+        """Argument -> numbers of its column, as the table has them."""
 
     @abstractmethod
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:

@@ -29,7 +29,7 @@ _TOLD = 20
 
 
 class Written(NamedTuple):
-    """How many sketches were written, of how many rows, and how many bad ones were left out.
+    """Numbers of sketches written, of their rows, and of bad rows that were left out.
 
     `parts` are the files that were added up, with their rows; `unlisted` those that do not say what they hold.
     """
@@ -41,7 +41,7 @@ class Written(NamedTuple):
     unlisted: tuple[str, ...] = ()
 
     def summary(self, path: str | os.PathLike[str]) -> str:
-        """What was written where."""
+        """Sentences on what was written where."""
         of = f"{counted(self.n_sketches, 'sketch', 'sketches')} of {counted(self.n_rows, 'row')}"
         lines = [f"{file}: {counted(rows, 'row')}" for file, rows in self.parts[:_TOLD]]
         if len(self.parts) > _TOLD:
@@ -112,7 +112,7 @@ def keep_merged(
     overwrite: bool = False,
     distinct: bool = False,
 ) -> Written:
-    """Add up sketches, all of them or those of one key, and write what they come to.
+    """Add up sketches, all of them or those of one key, and write the sum.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A format: how its files are told, checked and read. One more is one class here and one entry of `registry`."""
+"""A format of files: its endings, its check and its reader. A new one is a class and an entry of `registry`."""
 
 from __future__ import annotations
 

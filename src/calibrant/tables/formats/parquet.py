@@ -125,7 +125,7 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
 
 
 def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
-    """Which of the leaves these columns and what is nested in them are; all if one of the columns is not found."""
+    """Numbers of the leaves of these columns, nested ones among them; all if one of the columns is not found."""
     leaves: set[int] = set()
     paths = [path.casefold() for path in paths]
     for column in columns:
@@ -148,7 +148,7 @@ def _has_checksum(file: str, first: int) -> bool:
     """Whether the header of the page that begins there has the field of its checksum.
 
     Thrift's compact protocol: a field is a byte, 16 times the step from the number of the field before plus 5 for a
-    32-bit integer, and its bytes, of which the last is below 128. Three such fields come first, the fourth is optional.
+    32-bit integer, and its bytes; the last is below 128. Three such fields come first, the fourth is optional.
     """
     with Path(file).open("rb") as stream:
         stream.seek(first)

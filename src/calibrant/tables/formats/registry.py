@@ -23,7 +23,7 @@ class Sketches(Format):
 
 
 class Unknown(Format):
-    """Whatever a dataset of pyarrow holds that is none of the others."""
+    """Files of a dataset of pyarrow that have none of the other formats."""
 
     name = "dataset"
     counting_reads = True
@@ -86,7 +86,7 @@ def check_whole(file: str) -> None:
 
 
 def looks_like(file: str, name: str) -> str:
-    """What else a file is by its first bytes, as the end of a message."""
+    """The end of a message that names another format, if a file's first bytes are of one."""
     with Path(file).open("rb") as stream:
         start = stream.read(6)
     for other in FORMATS:
@@ -96,7 +96,7 @@ def looks_like(file: str, name: str) -> str:
 
 
 def _name_a_pattern(path: str, ending: str = ".parquet") -> str:
-    """How to name the files of one kind."""
+    """Advice on naming the files of one kind."""
     if any(sign in path for sign in "*?["):
         return "name files of one kind"
     return f"name files of one kind by a pattern in quotes, such as '{path.rstrip('/')}/**/*{ending}'"

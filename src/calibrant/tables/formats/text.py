@@ -57,7 +57,7 @@ class Text(Format):
 
     @cached_property
     def dialects(self) -> list[Dialect]:
-        """How each file is written."""
+        """Dialect of each file."""
         import duckdb
 
         dialects = []
@@ -101,7 +101,7 @@ class Text(Format):
         return self.connection.sql(selected(" UNION ALL BY NAME ".join(parts), [*names, FILE] if with_file else names))
 
     def refuse_damage(self, problem: Exception) -> None:
-        """Refuse the file of which DuckDB's message says that a quotation mark is lost, or a line has other columns."""
+        """Refuse the file that DuckDB's message names for a lost quotation mark or a line of other columns."""
         refuse_named_line(str(problem), self.files)
 
     @classmethod
@@ -150,7 +150,7 @@ class Text(Format):
 
 
 def _remote_dialect(filesystem: Any, file: str) -> Dialect:
-    """How a text file is written, by its first lines."""
+    """Dialect of a text file on a file system, by its first lines."""
     Text.check_remote(filesystem, file)
     with filesystem.open_input_stream(file, compression="detect") as stream:
         start = stream.read(_START)
@@ -165,7 +165,7 @@ def _remote_dialect(filesystem: Any, file: str) -> Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a text file is written, and its columns: names as DuckDB makes them distinct, and as they stand there."""
+    """Dialect of a text file, and its columns: names as DuckDB makes them distinct, and as the file has them."""
 
     delimiter: str
     escape: str
@@ -176,7 +176,7 @@ class Dialect:
     def source(
         self, files: Sequence[str], *, header: bool = True, folders: bool = False, with_file: bool = False
     ) -> str:
-        """A table in SQL: every column as text, lest a sample of rows decide its type; nothing is detected again."""
+        """A table in SQL: every column is text, for no sample of rows may decide its type."""
         named = f", filename={sql_text(FILE)}" if with_file else ""
         names = self.names if header else [f"c{i}" for i in range(len(self.names))]
         types = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
@@ -238,7 +238,7 @@ _CLOSES = re.compile(r'^[^"]*" *(?:[,;\t|]|$)')  # and the first
 
 
 def refuse_named_line(problem: str, files: Sequence[str]) -> None:
-    """Refuse the file of which DuckDB's message says that a quotation mark is lost, or a line has other columns.
+    """Refuse the file that DuckDB's message names for a lost quotation mark or a line of other columns.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def _delimiter(file: str) -> str | None:
 
 
 def _line_of(file: str, text: str) -> int | None:
-    """The first line that reads so; DuckDB itself counts rows, of which one may have several lines."""
+    """The first line that reads so; DuckDB itself counts rows, and one may have several lines."""
     with text_of(file) as stream:
         return next((at for at, line in enumerate(stream, 1) if line.rstrip("\r\n") == text), None)
 
