@@ -16,7 +16,7 @@ from calibrant.door.rows import Rows
 from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Candidates, form, units_of
+from calibrant.segments.candidates import SegmentCandidates, form, units_of
 from calibrant.segments.features import Feature
 from calibrant.segments.totals import totals_of
 from calibrant_papers.processors import on_all_processors
@@ -158,7 +158,7 @@ def alike_in_groups(
     return np.asarray(ndtr(shared + np.sqrt(1.0 - correlation) * rng.standard_normal(group.size)))
 
 
-def _searched(rows: Rows, features: list[Feature], seed: int) -> tuple[Candidates, ByGroups | ByRows]:
+def _searched(rows: Rows, features: list[Feature], seed: int) -> tuple[SegmentCandidates, ByGroups | ByRows]:
     check_groups(rows)
     units = units_of(rows, features)
     candidates = form(units, features, 2, 50)

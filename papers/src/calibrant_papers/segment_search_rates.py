@@ -14,7 +14,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Candidates, FeatureLots, form, units_of
+from calibrant.segments.candidates import FeatureLots, SegmentCandidates, form, units_of
 from calibrant.segments.cell_sums import Summed
 from calibrant.segments.evidence import ResampleSearch, search
 from calibrant.segments.features import Feature
@@ -115,7 +115,7 @@ def features_of(rng: np.random.Generator, n: int) -> list[Feature]:
 
 def _searched(
     rows: Rows, features: list[Feature], depth: int, seed: int
-) -> tuple[FeatureLots, Candidates, ResampleSearch, IntArray]:
+) -> tuple[FeatureLots, SegmentCandidates, ResampleSearch, IntArray]:
     units = units_of(rows, features)
     candidates = form(units, features, depth, 50)
     found = search(units, candidates, _REDRAWS, 0.99 * LEVEL, np.uint64(seed))
@@ -205,12 +205,14 @@ def inside_of(features: list[Feature], members: tuple[int, ...], values: tuple[i
     return inside
 
 
-def sound_among(features: list[Feature], candidates: Candidates | Summed, accused: IntArray, broken: Truth) -> int:
+def sound_among(
+    features: list[Feature], candidates: SegmentCandidates | Summed, accused: IntArray, broken: Truth
+) -> int:
     """How many of the accused share no row with the broken ones."""
     return sum(not (inside_of(features, candidates.chosen[i], candidates.values[i]) & broken).any() for i in accused)
 
 
-def _exact(rows: Rows, candidates: Candidates) -> FloatArray:
+def _exact(rows: Rows, candidates: SegmentCandidates) -> FloatArray:
     """Two-sided p-values of every segment's number of events, each row at its prediction."""
     units = [
         np.flatnonzero(inside_of(list(candidates.features), *pair))
@@ -223,7 +225,7 @@ def _exact(rows: Rows, candidates: Candidates) -> FloatArray:
     return np.asarray(np.minimum(1.0, np.exp(logs)))
 
 
-def _sigmas(candidates: Candidates, found: ResampleSearch) -> FloatArray:
+def _sigmas(candidates: SegmentCandidates, found: ResampleSearch) -> FloatArray:
     return np.asarray(np.maximum(found.rise, -found.fall) / np.sqrt(candidates.second))
 
 

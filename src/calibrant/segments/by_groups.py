@@ -16,7 +16,7 @@ from calibrant.inference.testing import group_evidence as evidence
 from calibrant.kernels import found as kernel
 from calibrant.resampling.redraw import LEAST_GROUPS, random_signs
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import Candidates, FeatureLots, each_set, grouped, in_many_groups
+from calibrant.segments.candidates import FeatureLots, SegmentCandidates, each_set, grouped, in_many_groups
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
@@ -46,7 +46,7 @@ class ByGroups:
     """
 
     units: FeatureLots
-    candidates: Candidates
+    candidates: SegmentCandidates
     parts: GroupSums
     level: float
     score: FloatArray
@@ -57,7 +57,7 @@ class ByGroups:
 
     @classmethod
     def of(
-        cls, units: FeatureLots, candidates: Candidates, n_resamples: int, level: float, seed: np.uint64
+        cls, units: FeatureLots, candidates: SegmentCandidates, n_resamples: int, level: float, seed: np.uint64
     ) -> ByGroups:
         """Give groups random signs, which all segments share, and step down from the highest score.
 
@@ -159,20 +159,20 @@ class ByGroups:
         return low, np.where(many, np.minimum(totals.bias + reach, 1.0 - mean), high)
 
 
-def _needed(candidates: Candidates, level: float) -> FloatArray:
+def _needed(candidates: SegmentCandidates, level: float) -> FloatArray:
     """The log of the e-value that each segment needs; its share of the error is one over the root of those like it."""
     all_shares = float(logsumexp(-0.5 * candidates.handicap))
     return np.asarray(0.5 * candidates.handicap + all_shares - math.log(BY_TAIL * level))
 
 
-def _scores(parts: GroupSums, candidates: Candidates, squares: FloatArray) -> FloatArray:
+def _scores(parts: GroupSums, candidates: SegmentCandidates, squares: FloatArray) -> FloatArray:
     """The largest over each segment's parts, of shape (parts,) or (parts, draws)."""
     scores = (squares.T + (_SHARES[parts.interval] - candidates.handicap[parts.segment])).T
     return np.asarray(np.maximum.reduceat(scores, parts.first, axis=0))
 
 
 def _log_evalues(
-    parts: GroupSums, candidates: Candidates, whole: IntArray, total: FloatArray, squares: FloatArray
+    parts: GroupSums, candidates: SegmentCandidates, whole: IntArray, total: FloatArray, squares: FloatArray
 ) -> FloatArray:
     """Logs of e-values against the calibration of whole segments: proved for groups of any kind and number."""
     most = parts.expected[whole], parts.lacking[whole]
@@ -224,7 +224,7 @@ class GroupSums:
         return np.maximum(self.squares, self.variance)
 
 
-def parts_of(units: FeatureLots, candidates: Candidates) -> GroupSums:
+def parts_of(units: FeatureLots, candidates: SegmentCandidates) -> GroupSums:
     """All segments, and their intervals of predictions in which events are to be expected in groups enough."""
     v, mass = units.prediction, units.weight * units.count
     deviation = np.sqrt(v * (1.0 - v))
@@ -290,7 +290,7 @@ def _placed(v: FloatArray, rows: IntArray, segment: IntArray) -> tuple[IntArray,
 
 
 def sums_again(
-    units: FeatureLots, candidates: Candidates, prediction: FloatArray, parts: GroupSums, of: IntArray
+    units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, parts: GroupSums, of: IntArray
 ) -> sparse.csr_array:
     """The groups' sums in the parts `of`, were the units predicted otherwise; intervals stay what they are."""
     excess = units.weight * (units.ones - units.count * prediction)

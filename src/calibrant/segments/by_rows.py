@@ -12,7 +12,7 @@ from calibrant.inference.testing import lots
 from calibrant.inference.testing.result import LEAST
 from calibrant.inference.testing.tail import chernoff
 from calibrant.kernels.found import squared_evidence
-from calibrant.segments.candidates import Candidates, FeatureLots
+from calibrant.segments.candidates import FeatureLots, SegmentCandidates
 from calibrant.segments.evidence import STRETCH, ResampleSearch, scored, search
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.totals import Totals
@@ -25,12 +25,14 @@ class ByRows:
     """Evidence of all segments by redrawn outcomes, made of a `ResampleSearch`."""
 
     units: FeatureLots
-    candidates: Candidates
+    candidates: SegmentCandidates
     redraws: ResampleSearch
     n_resamples: int
 
     @classmethod
-    def of(cls, units: FeatureLots, candidates: Candidates, n_resamples: int, level: float, seed: np.uint64) -> ByRows:
+    def of(
+        cls, units: FeatureLots, candidates: SegmentCandidates, n_resamples: int, level: float, seed: np.uint64
+    ) -> ByRows:
         """Redraw, at the share of the level that redraws have."""
         return cls(units, candidates, search(units, candidates, n_resamples, BY_REDRAWS * level, seed), n_resamples)
 

@@ -115,7 +115,7 @@ def grouped(lots: FeatureLots) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
+class SegmentCandidates:
     """Segments that are tested.
 
     Attributes
@@ -159,7 +159,7 @@ class Candidates:
         return tuple(self.features[i].labels[value] for i, value in pairs)
 
 
-def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> Candidates:
+def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> SegmentCandidates:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 
     The first is that of all rows.
@@ -232,11 +232,13 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     depth = np.array([len(each) for each in features_of])
     handicap = np.log(np.bincount(depth)[depth])
     second, third = kernel.cumulants(v, count, units.weight, joined, bounds)
-    return Candidates(tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups)
+    return SegmentCandidates(
+        tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups
+    )
 
 
 def each_set(
-    candidates: Candidates, codes: IntArray | Sequence[IntArray], size: int
+    candidates: SegmentCandidates, codes: IntArray | Sequence[IntArray], size: int
 ) -> Iterator[tuple[int, int, IntArray, IntArray]]:
     """First segment of each set of features, number of its segments, the rows in them, and the segment of each row.
 

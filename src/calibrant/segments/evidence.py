@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels import found as kernel
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import Candidates, FeatureLots
+from calibrant.segments.candidates import FeatureLots, SegmentCandidates
 
 STRETCH = 2.0 * math.log(8.0)
 """Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
@@ -48,7 +48,7 @@ class ResampleSearch:
 
 
 def search(
-    units: FeatureLots, candidates: Candidates, n_resamples: int, level: float, seed: np.uint64
+    units: FeatureLots, candidates: SegmentCandidates, n_resamples: int, level: float, seed: np.uint64
 ) -> ResampleSearch:
     """Score the segments of the outcomes and of redrawn ones, and step down from the highest.
 
@@ -109,7 +109,7 @@ def stepped_down(scores: FloatArray) -> FloatArray:
     return adjusted
 
 
-def scored(units: FeatureLots, candidates: Candidates, prediction: FloatArray, segments: IntArray) -> FloatArray:
+def scored(units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, segments: IntArray) -> FloatArray:
     """Scores of some segments, were the units predicted otherwise."""
     ends = candidates.ends[segments]
     climbs = np.empty((3, segments.size, 1))

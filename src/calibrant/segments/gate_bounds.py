@@ -22,7 +22,7 @@ from calibrant.inference.bounds.gate import GateResult, calibration_gate, calibr
 from calibrant.kernels import sketching
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Candidates, each_set, form, too_few_rows, units_of
+from calibrant.segments.candidates import SegmentCandidates, each_set, form, too_few_rows, units_of
 from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Summed
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, AskedOf, Search
@@ -55,12 +55,12 @@ class CalledOff:
     pvalue: Callable[[], float]
 
 
-def _beyond_noise(search: Candidates | Summed, pvalue: FloatArray, level: float) -> list[int]:
+def _beyond_noise(search: SegmentCandidates | Summed, pvalue: FloatArray, level: float) -> list[int]:
     """Numbers of the segments that are called off, all rows together not among them."""
     return [int(i) for i in np.flatnonzero(pvalue <= level) if search.chosen[i]]
 
 
-def _numbers(candidates: Candidates | Summed) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
+def _numbers(candidates: SegmentCandidates | Summed) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
     """The bounded segments by what they fix: those that are searched are among them."""
     return {key: i for i, key in enumerate(zip(candidates.chosen, candidates.values, strict=True))}
 
@@ -71,7 +71,7 @@ class OfRows:
 
     rows: Rows
     features: list[Feature]
-    candidates: Candidates
+    candidates: SegmentCandidates
     totals: Totals
     max_weight: float | None
 
@@ -501,7 +501,7 @@ _STEPS = 2048  # to 1, of the means that are looked at
 _AT_ONCE = 1024  # segments
 
 
-def at_knots(rows: Rows, candidates: Candidates) -> FloatArray:
+def at_knots(rows: Rows, candidates: SegmentCandidates) -> FloatArray:
     """Rows of each segment at each knot, of outcomes less predictions without weights: (segments, 33)."""
     error = rows.y_true - rows.y_prob
     order = np.argsort(error)  # so that sums do not depend on the order of rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
-from calibrant.segments.candidates import Candidates, FeatureLots
+from calibrant.segments.candidates import FeatureLots, SegmentCandidates
 
 MOST = 20
 """Segments that are told one by one."""
@@ -32,7 +32,7 @@ class Scored(Protocol):
         """Scores of some segments, were the units predicted otherwise."""
 
 
-def explained_once(units: FeatureLots, candidates: Candidates, search: Scored, beyond: IntArray) -> list[int]:
+def explained_once(units: FeatureLots, candidates: SegmentCandidates, search: Scored, beyond: IntArray) -> list[int]:
     """Numbers of the segments that explain all of those `beyond` noise, the one with the most evidence first.
 
     The strongest segment is taken; its predictions are corrected by the line in their log-odds that fits it best;
@@ -53,7 +53,7 @@ def explained_once(units: FeatureLots, candidates: Candidates, search: Scored, b
     return explanations
 
 
-def _corrected(units: FeatureLots, candidates: Candidates, prediction: FloatArray, segment: int) -> FloatArray:
+def _corrected(units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, segment: int) -> FloatArray:
     """Predictions with those of a segment on its best line in their log-odds."""
     first, last = candidates.ends[segment]
     rows = candidates.order[first:last]

@@ -22,7 +22,7 @@ from calibrant.progress import watched
 from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Candidates, FeatureLots, form, units_of
+from calibrant.segments.candidates import FeatureLots, SegmentCandidates, form, units_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.overlap import explained_once
 from calibrant.segments.request import MIN_ROWS, N_BINS, AskedOf, Search, names_of
@@ -103,7 +103,7 @@ def read_to_search(
 
 def searched(
     rows: Rows, features: Sequence[Feature], request: Search
-) -> tuple[FeatureLots, Candidates, ByRows | ByGroups]:
+) -> tuple[FeatureLots, SegmentCandidates, ByRows | ByGroups]:
     """Evidence by redraws of all segments of rows that were read already."""
     seed = generator(request.random_state).integers(2**64, dtype=np.uint64)
     check_groups(rows)
@@ -160,7 +160,7 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], request: Search) -> Fo
 class _Described:
     """The values from which segments are described one by one."""
 
-    candidates: Candidates
+    candidates: SegmentCandidates
     found: ByRows | ByGroups
     totals: Totals
     pvalue: FloatArray

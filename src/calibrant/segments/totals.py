@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval, mean_chance_pvalues
-from calibrant.segments.candidates import Candidates, each_set
+from calibrant.segments.candidates import SegmentCandidates, each_set
 from calibrant.segments.group_sums import squared as squares
 from calibrant.segments.group_sums import sums_by_group
 
@@ -130,7 +130,7 @@ class Totals:
         return draws.ends(level / (4.0 * self.count.size), low, high)
 
 
-def totals_of(rows: Rows, candidates: Candidates) -> Totals:
+def totals_of(rows: Rows, candidates: SegmentCandidates) -> Totals:
     """Sum up all rows by segment, in an order that does not depend on theirs."""
     plain = rows.weight is None and rows.trials is None
     order = np.argsort(rows.y_prob) if plain else np.lexsort((rows.y_true, rows.count, _weight(rows), rows.y_prob))
@@ -156,7 +156,7 @@ def totals_of(rows: Rows, candidates: Candidates) -> Totals:
 
 
 def _by_group(
-    candidates: Candidates, codes: list[IntArray], group: IntArray, excess: FloatArray, mass: FloatArray
+    candidates: SegmentCandidates, codes: list[IntArray], group: IntArray, excess: FloatArray, mass: FloatArray
 ) -> ByGroup:
     n_groups = int(group.max()) + 1
     order = np.argsort(group, kind="stable")
