@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "tools" / "pictures")]
@@ -25,11 +26,13 @@ import public_names  # noqa: E402
 from tests.test_docstrings import class_lacks, function_lacks  # noqa: E402
 from tests.test_signatures import RULES, offenders  # noqa: E402
 
-from calibrant.homes import HOMES  # noqa: E402
 from calibrant.inference.testing.registry import CalibrationTest, calibration_tests  # noqa: E402
 from calibrant.measures.registry import Measure, measures  # noqa: E402
+from calibrant.recalibration.base import Recalibrator  # noqa: E402
 from calibrant.recalibration.curves.base import Curve  # noqa: E402
 from calibrant.recalibration.curves.registry import Map, maps  # noqa: E402
+from calibrant.recalibration.kinds import column, number, square  # noqa: E402
+from calibrant.recalibration.serialization import JsonEstimator  # noqa: E402
 
 BY_PARTS = {
     *("calibration_test", "tcal_test", "two_sample_calibration_test", "canonical_kernel_test", "class_wise_test"),
@@ -72,15 +75,22 @@ def entry(kind: Measure | CalibrationTest) -> str:
 def line(kind: Registered) -> str:
     """A line of the table of its kind; what a registration does not say is left blank."""
     if isinstance(kind, Map):
-        return f"| `{kind.estimator.__name__}` | | | {kind.title} |"
+        return f"| `{estimator(kind).__name__}` | | | {kind.title} |"
     if isinstance(kind, Measure):
         return f"| `{kind.name}` | {kind.sentence.rstrip('.')} | | | |"
     return f"| {kind.sentence.rstrip('.')} | `inference.{kind.name}` | level exact |"
 
 
+def estimator(kind: Map) -> Any:
+    """A map's estimator, whether its name is written already or not."""
+    classes = [kind.kind, *kind.kind.__subclasses__()] if issubclass(kind.kind, Curve) else [kind.kind]
+    named = [each for each in classes if issubclass(each, JsonEstimator) and each is not Recalibrator]
+    return named[0] if named else None
+
+
 def name_of(kind: Registered) -> str:
     """The public name: of a map that of its estimator."""
-    return kind.estimator.__name__ if isinstance(kind, Map) else kind.name
+    return estimator(kind).__name__ if isinstance(kind, Map) else kind.name
 
 
 def measured(kind: Registered) -> str:
@@ -88,9 +98,16 @@ def measured(kind: Registered) -> str:
     return f"{name_of(kind)}.fit" if isinstance(kind, Map) else kind.name
 
 
+def function_of(kind: Registered) -> Any:
+    """What has its docstring."""
+    if isinstance(kind, Map):
+        return estimator(kind)
+    return kind.call if isinstance(kind, CalibrationTest) else kind.function
+
+
 def module_of(kind: Registered) -> str:
     """The module that offers its name."""
-    return str((kind.estimator if isinstance(kind, Map) else kind.function).__module__)
+    return str(function_of(kind).__module__)
 
 
 def oracles(root: Path = ROOT) -> dict[str, str]:
@@ -110,8 +127,8 @@ def faults_of(kind: Registered, root: Path = ROOT) -> list[str]:
 
 def wanted(kind: Registered, root: Path) -> Iterator[tuple[str, bool]]:
     """All that it needs, and whether it is there."""
-    if isinstance(kind, Map) and issubclass(kind.kind, Curve) and kind.kind.estimator_name not in HOMES:
-        yield f"an estimator {kind.kind.estimator_name} in __all__ of a module of recalibration/", False
+    if isinstance(kind, Map) and estimator(kind) is None:
+        yield f"an estimator {kind.kind.estimator_name} in a module of recalibration/", False
         return
     name, module = name_of(kind), module_of(kind)
     file = f"{module.replace('.', '/')}.py"
@@ -123,11 +140,13 @@ def wanted(kind: Registered, root: Path) -> Iterator[tuple[str, bool]]:
     if isinstance(kind, Map):
         of_methods = (root / "src/calibrant/recalibration/methods.py").read_text()
         yield "its name in Method of recalibration/methods.py", f'"{kind.name}"' in of_methods
-        docstring = class_lacks(name, kind.estimator)
+        free = [field for field, of in estimator(kind)._fitted.items() if of in (number, column, square)]
+        yield f"bounds of {', '.join(free)}, as `within` gives", not free or kind.name in BY_PARTS
+        docstring = class_lacks(name, estimator(kind))
     else:
         yield from of_the_docs(kind, root / said)
-        docstring = function_lacks(name, kind.function)
-        wrong = [fault for rule in RULES.values() for fault in offenders(rule, {name: kind.function})]
+        docstring = function_lacks(name, function_of(kind))
+        wrong = [fault for rule in RULES.values() for fault in offenders(rule, {name: function_of(kind)})]
         yield f"a signature of the house: {'; '.join(wrong)}", not wrong
     yield f"in its docstring: {'; '.join(docstring)}", not docstring
     if not (isinstance(kind, Map) and kind.classes and kind.name != "temperature"):
@@ -151,7 +170,7 @@ def of_the_docs(kind: Measure | CalibrationTest, page: Path) -> Iterator[tuple[s
     yield f"a source in {where}", "**Source:**" in text
     yield f"a link to its picture in {where}", f"](pictures/{kind.name}.svg)" in text
     yield "a picture in docs/pictures", (page.parent / "pictures" / f"{kind.name}.svg").exists()
-    docstring = " ".join((kind.function.__doc__ or "").split())
+    docstring = " ".join((function_of(kind).__doc__ or "").split())
     yield "a sentence of 20 to 200 characters that ends", 20 < len(kind.sentence) < 200 and kind.sentence[-1] == "."
     if isinstance(kind, Measure):
         yield "a docstring that begins with its sentence", docstring.startswith(kind.sentence)

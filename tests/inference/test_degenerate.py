@@ -31,7 +31,7 @@ def read_monitor(y, p):
 
 
 def of_registered(test):
-    return partial(test.function, **FEW) if test.null == "redrawn" else test.function
+    return partial(test.call, **FEW) if test.null == "redrawn" else test.call
 
 
 CALLS = {

@@ -22,8 +22,8 @@ TESTS = calibration_tests()
 EVERY = pytest.mark.parametrize("test", TESTS.values(), ids=TESTS.keys())
 OF_ROWS = pytest.mark.parametrize(
     "test",
-    [each for each in TESTS.values() if not each.classes],
-    ids=[n for n, each in TESTS.items() if not each.classes],
+    [each for each in TESTS.values() if not each.of_classes],
+    ids=[n for n, each in TESTS.items() if not each.of_classes],
 )
 FEWEST = {"tcal_test": 499, "two_sample_calibration_test": 1999}
 """Resamples of those that share the level between scales, which fewer could not reject at."""
@@ -32,12 +32,12 @@ COLUMNS = {"sample_weight": np.full(60, 2.0), "trials": np.ones(60), "groups": n
 
 def run(test, y, p, **options):
     drawn = {"n_resamples": FEWEST.get(test.name, 39), "random_state": 0} if test.null == "redrawn" else {}
-    return test.function(y, p, **{**drawn, **options})
+    return test.call(y, p, **{**drawn, **options})
 
 
 def rows(test, n=60, seed=0):
     """Calibrated rows as this test takes them: exact ones need few values, others many."""
-    if test.classes:
+    if test.of_classes:
         return drawn_classes(n, 3, seed)
     rng = np.random.default_rng(seed)
     p = rng.integers(1, 10, n) / 10 if test.null == "exact" else np.round(rng.random(n), 3)
@@ -123,8 +123,8 @@ def test_it_admits_what_it_says_and_refuses_the_rest(test):
     for column in set(ROWS) - set(test.admits):
         with pytest.raises((InputError, TypeError), match=column):
             run(test, y, p, **{column: COLUMNS[column]})
-    assert set(test.admits) <= set(inspect.signature(test.function).parameters)
-    assert ("n_resamples" in inspect.signature(test.function).parameters) == (test.null == "redrawn")
+    assert set(test.admits) <= set(inspect.signature(test.call).parameters)
+    assert ("n_resamples" in inspect.signature(test.call).parameters) == (test.null == "redrawn")
 
 
 @OF_ROWS
@@ -170,7 +170,7 @@ def test_nan_levels_and_misspelt_keywords_are_refused(test):
         run(test, y, p, level=0.0)
     with pytest.raises(TypeError):
         run(test, y, p, sample_wieght=p)
-    if not test.classes:
+    if not test.of_classes:
         with pytest.raises(InputError, match=r"row 0 is 0\.5"):
             run(test, np.append(0.5, y[1:]), p)
     if test.null == "redrawn":

@@ -34,7 +34,7 @@ from tests.oracles import tcal as tcal_oracle
 from tests.strategies import examples
 
 REDRAWN = {
-    name: each.function
+    name: each.call
     for name, each in calibration_tests().items()
     if each.null == "redrawn" and each.admits == ROWS and name not in ("calibration_test", "tcal_test")
 } | {

@@ -28,8 +28,8 @@ def plain(name: str) -> Picture:
         def pvalue(y: np.ndarray, v: np.ndarray) -> float:
             v = np.clip(v.round(1), 0.1, 0.9) if test.null == "exact" else v
             drawn = {"random_state": 0} if test.null == "redrawn" else {}
-            said = np.column_stack([1.0 - v, v]) if test.classes else v
-            return float(test.function(y.astype(int), said, **drawn).pvalue)
+            said = np.column_stack([1.0 - v, v]) if test.of_classes else v
+            return float(test.call(y.astype(int), said, **drawn).pvalue)
 
         sizes = [50, 100, 200, 400, 800]
         for make, colour, label in ((calibrated, BLUE, "calibrated"), (overconfident, HIGH, "overconfident")):

@@ -53,7 +53,7 @@ Test = Callable[[FloatArray, FloatArray, np.random.Generator], bool]
 
 def _redrawn(name: str, **options: object) -> Test:
     def test(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
-        function = calibration_tests()[name].function
+        function = calibration_tests()[name].call
         return bool(function(y, p, level=LEVEL, n_resamples=19, random_state=rng, **options).reject)
 
     return test
@@ -93,7 +93,7 @@ _ELSEWHERE = ("calibration_test", "averaged_two_bin_test", "tcal_test", "two_sam
 REDRAWN = tuple(
     name
     for name, each in calibration_tests().items()
-    if each.null == "redrawn" and not each.classes and name not in _ELSEWHERE
+    if each.null == "redrawn" and not each.of_classes and name not in _ELSEWHERE
 )
 """Registered tests that are measured here as they stand; the others need other resamples, or are in `test-levels`."""
 _TESTS: dict[str, Test] = {

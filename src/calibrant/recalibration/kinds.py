@@ -33,6 +33,17 @@ def check_size(values: Any, name: str, largest: float) -> None:
     check(np.abs(values) <= largest, name, f"must lie between {-largest:.4g} and {largest:.4g}, as every fit does")
 
 
+def within(largest: float) -> Kind:
+    """A finite number no farther from zero."""
+
+    def read(value: Any, name: str) -> float:
+        found = number(value, name)
+        check_size(found, name, largest)
+        return found
+
+    return read
+
+
 def count(value: Any, name: str) -> int:
     """A whole number above zero."""
     check(type(value) is int and value > 0, name, "must be a whole number above zero")

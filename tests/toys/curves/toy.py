@@ -8,7 +8,6 @@ import numpy.typing as npt
 from calibrant.door.sample import Sample
 from calibrant.recalibration.curves.base import Curve
 from calibrant.recalibration.curves.registry import register_map
-from calibrant.recalibration.kinds import check_size
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -18,9 +17,6 @@ class ShiftCurve(Curve):
     """One number, which is added to every prediction."""
 
     estimator_name = "ShiftScaling"
-
-    def _check_fitted(self) -> None:
-        check_size(self.shift_, "shift_", 1.0)
 
     def _fit(self, sample: Sample) -> None:
         self.shift_ = float(sample.residual().sum())

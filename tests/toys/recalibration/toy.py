@@ -6,10 +6,9 @@ __all__ = ["ShiftScaling"]
 
 from typing import ClassVar
 
-from calibrant.recalibration.curves.toy import ShiftCurve
-
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.kinds import Kind, number
+from calibrant.recalibration.curves.toy import ShiftCurve
+from calibrant.recalibration.kinds import Kind, within
 
 
 class ShiftScaling(ShiftCurve, Recalibrator):
@@ -31,4 +30,4 @@ class ShiftScaling(ShiftCurve, Recalibrator):
     [0.5]
     """
 
-    _fitted: ClassVar[dict[str, Kind]] = {"shift_": number}
+    _fitted: ClassVar[dict[str, Kind]] = {"shift_": within(1.0)}

@@ -22,7 +22,7 @@ from calibrant.resampling.redraw import pvalue_among, resampled, running_shares
     source="D. Widmann et al., 2019; T-Cal, Section 2.",
     order=60,
     admits=(),
-    classes=True,
+    of_classes=True,
 )
 def canonical_kernel_test(
     y_true: Column,

@@ -122,7 +122,7 @@ class ClassWiseResult(TestResult):
     order=70,
     null="exact",
     admits=("sample_weight", "groups"),
-    classes=True,
+    of_classes=True,
 )
 def class_wise_test(
     y_true: Labels | Table,

@@ -28,7 +28,7 @@ class CalibrationTest(Result):
     ----------
     name : str
         Its public name.
-    function : callable
+    call : callable
         ``(y_true, y_prob, *, level, ...) -> TestResult``.
     proof : str
         What a rejection proves.
@@ -42,7 +42,7 @@ class CalibrationTest(Result):
         Columns that rows may have besides: weights, trials, groups.
     order : int
         Its place in lists, the least first.
-    classes : bool
+    of_classes : bool
         Whether ``y_prob`` has a column per class.
 
     See Also
@@ -51,14 +51,14 @@ class CalibrationTest(Result):
     """
 
     name: str
-    function: Callable[..., Any]
+    call: Callable[..., Any]
     proof: str
     limits: str
     source: str
     null: Null
     admits: tuple[str, ...]
     order: int
-    classes: bool
+    of_classes: bool
 
     def summary(self) -> str:
         """Say what it asks, and what a rejection proves."""
@@ -67,12 +67,7 @@ class CalibrationTest(Result):
     @property
     def sentence(self) -> str:
         """Its question: the first line of its docstring."""
-        return (inspect.getdoc(self.function) or "").partition("\n")[0]
-
-    @property
-    def family(self) -> str:
-        """The module that it is defined in."""
-        return self.function.__module__.rpartition(".")[2]
+        return (inspect.getdoc(self.call) or "").partition("\n")[0]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -87,12 +82,12 @@ def register_test(
     order: int,
     null: Null = "redrawn",
     admits: tuple[str, ...] = ROWS,
-    classes: bool = False,
+    of_classes: bool = False,
 ) -> Callable[[F], F]:
     """Enter the decorated public function in the list of tests, and return it unchanged; ValueError if a text lacks."""
 
     def enter(function: F) -> F:
-        entry = CalibrationTest(function.__name__, function, proof, limits, source, null, admits, order, classes)
+        entry = CalibrationTest(function.__name__, function, proof, limits, source, null, admits, order, of_classes)
         _TESTS.enter(entry, function.__module__, proof=proof, limits=limits, source=source)
         return function
 
