@@ -97,7 +97,7 @@ def viewed(found):
 
 def searched(lazy, **names):
     opened = OpenedFrame(pl_lazy() if lazy else TABLE)
-    held = read_to_bound(opened, {**NAMES, **names}, ("place",), Search(level=LEVEL, **DRAWN))
+    held = read_to_bound(opened, {**NAMES, **names}, Search(level=LEVEL, features=("place",), **DRAWN))
     return held.called_off(Search(level=LEVEL, **DRAWN))
 
 

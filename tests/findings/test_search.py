@@ -69,7 +69,7 @@ def test_every_road_finds_the_same(audited, tmp_path):
     FRAME.to_json(tmp_path / "a.jsonl", orient="records", lines=True, double_precision=15)
     asked = Search(n_resamples=99, random_state=0)
     for name in ("a.parquet", "a.csv", "a.jsonl"):
-        again = found_in_table(OpenedFile(tmp_path / name), names, None, asked)
+        again = found_in_table(OpenedFile(tmp_path / name), names, asked)
         told = [each.conditions for each in audited.found_segments.segments]
         assert [each.conditions for each in again.segments] == told
         assert again.pvalue == pytest.approx(audited.found_segments.pvalue)
@@ -82,7 +82,7 @@ def test_features_of_text_files_are_numbers_times_or_texts(tmp_path):
     table.loc[5, "age"] = None
     table.to_csv(tmp_path / "a.csv", index=False)
     names = {"y_true": "y_true", "y_prob": "y_prob"}
-    found = found_in_table(OpenedFile(tmp_path / "a.csv"), names, None, Search(n_resamples=39, random_state=0))
+    found = found_in_table(OpenedFile(tmp_path / "a.csv"), names, Search(n_resamples=39, random_state=0))
     assert found.features["age"][-1] == "age is missing"
     assert "age > 62" in found.features["age"]
     assert found.features["day"][:2] == ("day = 2026-01-01", "day = 2026-01-02")

@@ -108,11 +108,11 @@ def test_a_gate_calls_off_what_the_search_does(seed, kind, off, level):
     """Also where it stops after a few redraws."""
     frame = drawn(seed, 900, off, 0.3, kind)
     names = {"y_true": "y", "y_prob": "p"} | ({"groups": "patient"} if kind == "groups" else {})
-    asked = Search(level=level, random_state=seed)
+    asked = Search(level=level, random_state=seed, features=("store", "plan"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
         table = pl.from_pandas(frame).lazy() if kind == "sums" else frame
-        held = read_to_bound(OpenedFrame(table), names, ("store", "plan"), asked, max_weight=MOST)
+        held = read_to_bound(OpenedFrame(table), names, asked, max_weight=MOST)
         off = {" and ".join(held.conditions(each.at)): each.pvalue() for each in held.called_off(asked)}
         found = find_segments(table, **names, features=["store", "plan"], level=level, random_state=seed)
     assert set(off) == names_of(found)

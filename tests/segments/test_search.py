@@ -231,8 +231,7 @@ def features_of(columns, n=200, n_bins=4, min_rows=5, chosen=True):
     return read_features(
         {name: pa.chunked_array([pa.array(c)]) for name, c in columns.items()},
         rows,
-        Search(n_bins=n_bins, min_rows=min_rows),
-        required=chosen,
+        Search(n_bins=n_bins, min_rows=min_rows, features=tuple(columns) if chosen else None),
     )
 
 

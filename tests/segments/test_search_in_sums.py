@@ -123,10 +123,9 @@ def test_the_same_segments_are_formed_and_bounded_of_sums(seed, counted_by):
         return
     assert set(read.made_of) == set(summed.made_of)
     if counted_by is None:
-        asked, of = Search(min_rows=5), {"level": 0.05, "max_distance": 0.01}
+        asked, of = Search(min_rows=5, features=("a", "b")), {"level": 0.05, "max_distance": 0.01}
         found, of_sums = (
-            bounded_in_table(OpenedFrame(each), NAMES, ("a", "b"), asked, **of)
-            for each in (table, pl.from_arrow(table).lazy())
+            bounded_in_table(OpenedFrame(each), NAMES, asked, **of) for each in (table, pl.from_arrow(table).lazy())
         )
         assert found.n_tested == of_sums.n_tested
         assert found.largest.proved >= of_sums.largest.proved - 0.01
@@ -303,7 +302,8 @@ def test_a_segment_is_called_off_from_its_pvalue_on(summed):
     """At a level right below the smallest p-value nothing is called off, at the p-value itself a segment is."""
     table = planted(4_000, times=1.6).select(["y", "p", "country"])
     opened_table = OpenedFrame(pl.from_arrow(table).lazy() if summed else table)
-    held = read_to_bound(opened_table, NAMES, ("country",), Search(level=0.3, n_resamples=199, random_state=0))
+    search = Search(level=0.3, n_resamples=199, random_state=0, features=("country",))
+    held = read_to_bound(opened_table, NAMES, search)
     first = held.called_off(Search(level=0.3, n_resamples=199, random_state=0))
     assert type(held).__name__ == ("OfSums" if summed else "OfRows")
     least = min(each.pvalue() for each in first)

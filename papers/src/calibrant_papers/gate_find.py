@@ -228,7 +228,7 @@ def _table(
 def _said(rows: pa.Table, most: int | None, level: float, limit: float, min_rows: int) -> BoundedSegments:
     """What the gate's bounds say of segments that it finds."""
     names = {"y_true": "y", "y_prob": "v"} | ({} if most is None else {"groups": "group"})
-    held = read_to_bound(OpenedFrame(rows), names, _FEATURES, Search(min_rows=min_rows), max_weight=most)
+    held = read_to_bound(OpenedFrame(rows), names, Search(min_rows=min_rows, features=_FEATURES), max_weight=most)
     return bounded(held, Search().max_depth, level, limit)[0]
 
 
@@ -238,8 +238,7 @@ def _gated(rows: pa.Table, most: int | None) -> BoundedSegments:
     return bounded_in_table(
         OpenedFrame(rows),
         names,
-        _FEATURES,
-        Search(random_state=0),
+        Search(random_state=0, features=_FEATURES),
         level=LEVELS[0],
         max_distance=LIMIT,
         shares=round(1.0 / _PART),

@@ -112,7 +112,7 @@ def _found(part: Part) -> tuple[FoundSegments, list[Mask]]:
     found = find_segments(frame, y_true="clicked", y_prob="score", random_state=0)
     rows = {"y_true": part.outcome.astype(np.float64), "y_prob": part.prediction}
     columns = {name: frame[name] for name in found.features}
-    features, _ = read_features(columns, rows, Search(), required=True)
+    features, _ = read_features(columns, rows, Search(features=tuple(columns)))
     fixed = [tuple(zip(*each, strict=True)) or ((), ()) for each in found.made_of]
     return found, [inside_of(features, *each) for each in fixed]
 

@@ -12,16 +12,13 @@ from calibrant.door.errors import InputError, Ways
 from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
-from calibrant.segments.request import Search, names_of
+from calibrant.segments.request import Search
 from calibrant.tables.trials import as_weights, groups_of
 
 if TYPE_CHECKING:
     from calibrant.findings.results import Audit
     from calibrant.segments.results import FoundSegments
     from calibrant.tables.table import Table
-
-EVERY = ("all",)
-"""What stands for every column where segments are to be found."""
 
 
 def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listener) -> Audit:
@@ -69,10 +66,8 @@ def _found(table: Table, audit: Audit, request: AuditRequest) -> FoundSegments:
     from calibrant.segments.search import found_in_table
 
     search = Search.of(request if audit.seed is None else replace(request, random_state=audit.seed))
-    features = None if request.find == EVERY else names_of(request.find, "find")
-    how = {"trials": request.trials is not None, "exclude_bad": request.exclude_bad}
     try:
-        return found_in_table(table, as_weights(audit.columns), features, search, **how, option="find")
+        return found_in_table(table, as_weights(audit.columns), search)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, audit.columns)) from None
 

@@ -22,12 +22,12 @@ from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample
 from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
-from calibrant.findings.parts import EVERY, check_drift, in_parts
+from calibrant.findings.parts import check_drift, in_parts
 from calibrant.findings.results import Audit
 from calibrant.findings.rows import given
 from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.progress import watched
-from calibrant.segments.request import Search
+from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC
 from calibrant.sketch.sample import draws_of_cells, weights_differ
 from calibrant.tables.columns import perhaps_groups
@@ -118,7 +118,7 @@ def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *,
     prediction = {"y_prob": names["y_prob"]}
     try:
         held = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
-        read_features(held.keys, {"y_true": None}, Search(), required=False, option="find")
+        read_features(held.keys, {"y_true": None}, Search(option="find"))
     except FileError:
         return rest  # a search says which column is to be written otherwise, and how
     except InputError:

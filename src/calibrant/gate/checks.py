@@ -19,7 +19,6 @@ from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
-from calibrant.findings.parts import EVERY
 from calibrant.findings.tables import kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
@@ -38,7 +37,7 @@ from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, P
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.segments.gate_bounds import BoundedSegments, bounded_in_table
-from calibrant.segments.request import LEAST_LEVEL, Search, names_of
+from calibrant.segments.request import EVERY, LEAST_LEVEL, Search, named
 from calibrant.sketch.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.keys import numbers_of
@@ -122,21 +121,17 @@ def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares:
     """What is proved of all segments that the columns of `find` make, at one of so many shares of the level."""
     limit = request.max_distance
     assert limit is not None
-    features = None if request.find == EVERY else names_of(request.find, "find")
     held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
-    search = Search(max_depth=request.max_depth, level=max(request.level, LEAST_LEVEL), random_state=_SEED)
+    search = Search(
+        max_depth=request.max_depth,
+        level=max(request.level, LEAST_LEVEL),
+        random_state=_SEED,
+        features=named(request.find),
+        exclude_bad=request.exclude_bad,
+    )
+    level, most = request.level, request.max_weight
     with named_as_in_table(table, names):
-        return bounded_in_table(
-            table,
-            held,
-            features,
-            search,
-            level=request.level,
-            max_distance=limit,
-            shares=shares,
-            max_weight=request.max_weight,
-            exclude_bad=request.exclude_bad,
-        )
+        return bounded_in_table(table, held, search, level=level, max_distance=limit, shares=shares, max_weight=most)
 
 
 def check_state(state: Path, **options: float | None) -> Gated:

@@ -18,7 +18,6 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.decision import loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
-from calibrant.findings.parts import EVERY
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import is_harness_log, kinds_of, read_rows, say_excluded, say_guessed, searchable
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
@@ -27,6 +26,7 @@ from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.kernels.sums import dot
+from calibrant.segments.request import EVERY
 from calibrant.sketch.sample import draws_of_cells, gate_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import table as tables

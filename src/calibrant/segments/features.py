@@ -55,11 +55,8 @@ def read_features(
     columns: Mapping[str, Any],
     rows: Mapping[str, FloatArray | None],
     request: Search,
-    *,
-    required: bool,
-    option: str = "features",
 ) -> tuple[list[Feature], dict[str, str]]:
-    """Codes of columns of Arrow, and why others were left out; one that was `required` by its name is refused instead.
+    """Codes of columns of Arrow, and why others were left out; one that the user named is refused instead.
 
     Parameters
     ----------
@@ -69,10 +66,6 @@ def read_features(
         What was predicted and seen, by argument; a feature may be none of these under another name.
     request : Search
         How finely they are to be told apart; a category with fewer rows than a segment needs is not told from others.
-    required : bool
-        Whether the user named the features.
-    option : str
-        Who named them.
 
     Raises
     ------
@@ -81,9 +74,7 @@ def read_features(
     """
     counts = [_counted(column) for column in columns.values() if _is_text(column.type)]
     most = request.categories(len(columns) - len(counts), [worth_telling(each, request) for each in counts])
-    return each_or_left_out(
-        columns, lambda name: _feature(name, columns[name], rows, request, most), required=required, option=option
-    )
+    return each_or_left_out(columns, lambda name: _feature(name, columns[name], rows, request, most), request)
 
 
 def _counted(column: Any) -> IntArray:
@@ -105,9 +96,7 @@ def _is_text(kind: Any) -> bool:
     return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
 
 
-def each_or_left_out(
-    names: Iterable[str], read: Callable[[str], T], *, required: bool, option: str
-) -> tuple[list[T], dict[str, str]]:
+def each_or_left_out(names: Iterable[str], read: Callable[[str], T], request: Search) -> tuple[list[T], dict[str, str]]:
     """Readings of the features that can be used, and the reason why each of the others is left out.
 
     Raises
@@ -120,12 +109,13 @@ def each_or_left_out(
         try:
             results.append(read(name))
         except InputError as problem:
-            if required:
-                raise InputError(option, problem.problem) from None
+            if request.features is not None:
+                raise InputError(request.option, problem.problem) from None
             left_out[name] = problem.problem.removeprefix(f"{name!r} ")
     if not results:
         why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:5])
-        raise InputError(option, f"are missing: no column except outcomes and predictions can be used. {why}".rstrip())
+        missing = f"are missing: no column except outcomes and predictions can be used. {why}"
+        raise InputError(request.option, missing.rstrip())
     return results, left_out
 
 
@@ -291,9 +281,7 @@ class LazyFeature:
     coding: Coding
 
 
-def lazy_features(
-    table: Featured, names: Sequence[str], request: Search, *, required: bool, option: str
-) -> tuple[list[LazyFeature], dict[str, str]]:
+def lazy_features(table: Featured, names: Sequence[str], request: Search) -> tuple[list[LazyFeature], dict[str, str]]:
     """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
     known: dict[str, Values | InputError] = {}
     for name in filter(table.is_text, names):
@@ -303,9 +291,7 @@ def lazy_features(
             known[name] = problem
     texts = [worth_telling(each[1], request) for each in known.values() if not isinstance(each, InputError)]
     most = request.categories(len(names) - len(known), texts)
-    return each_or_left_out(
-        names, lambda name: _lazy_feature(table, name, request, most, known.get(name)), required=required, option=option
-    )
+    return each_or_left_out(names, lambda name: _lazy_feature(table, name, request, most, known.get(name)), request)
 
 
 def _lazy_feature(

@@ -25,7 +25,7 @@ from calibrant.segments.by_rows import ByRows
 from calibrant.segments.candidates import SegmentCandidates, each_set, form, too_few_rows, units_of
 from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Summed
 from calibrant.segments.features import Feature, LazyFeature
-from calibrant.segments.request import LEAST_LEVEL, AskedOf, Search
+from calibrant.segments.request import LEAST_LEVEL, Search
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
 from calibrant.segments.sums import TailSearch, summed_again, summed_to_search
 from calibrant.segments.totals import Totals, totals_of
@@ -82,11 +82,10 @@ class OfRows:
         names: Mapping[str, str],
         searchable: tuple[str, ...],
         request: Search,
-        of: AskedOf,
         most: float | None,
     ) -> OfRows:
         """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
-        rows, features, _, _ = read_to_search(table, names, searchable, request, of)
+        rows, features, _, _ = read_to_search(table, names, searchable, request)
         if rows.count.sum() < request.min_rows:
             raise too_few_rows(rows.count.sum(), request.min_rows)
         # Bounds hold for any number of groups.
@@ -157,14 +156,12 @@ class OfSums:
     features: list[LazyFeature]
 
     @classmethod
-    def read(
-        cls, table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search, of: AskedOf
-    ) -> OfSums:
+    def read(cls, table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search) -> OfSums:
         """As `OfRows.read`, of a table that is summed where it lies."""
         if "groups" in names:
             raise many_in_groups()
         with table.lazily(names, searchable, "find") as lazy:
-            candidates, blocks, _, features, _ = summed_to_search(lazy, dict(names), searchable, request, of)
+            candidates, blocks, _, features, _ = summed_to_search(lazy, dict(names), searchable, request)
         return cls(candidates, blocks, features)
 
     @property
@@ -225,18 +222,16 @@ def _smaller(search: ByRows | ByGroups, i: int) -> float:
 def read_to_bound(
     table: Table,
     names: Mapping[str, str],
-    features: tuple[str, ...] | None,
     request: Search,
     *,
     max_weight: float | None = None,
-    exclude_bad: bool = False,
 ) -> OfRows | OfSums:
     """Read or sum a table, and form its segments."""
-    searchable = taken_features(table, names, features, "find")
-    of = AskedOf(features is not None, trials=False, exclude_bad=exclude_bad, option="find", whatever_predicted=True)
+    request = replace(request, option="find", any_prediction=True)
+    searchable = taken_features(table, names, request)
     if table.many:
-        return OfSums.read(table, names, searchable, request, of)
-    return OfRows.read(table, names, searchable, request, of, max_weight)
+        return OfSums.read(table, names, searchable, request)
+    return OfRows.read(table, names, searchable, request, max_weight)
 
 
 _TOLD = 20
@@ -380,21 +375,19 @@ def _told(segments: tuple[BoundedSegment, ...], n: int) -> str:
 def bounded_in_table(
     table: Table,
     names: Mapping[str, str],
-    features: tuple[str, ...] | None,
     request: Search,
     *,
     level: float,
     max_distance: float,
     shares: int = 1,
     max_weight: float | None = None,
-    exclude_bad: bool = False,
 ) -> BoundedSegments:
-    """Bound the mean error of every segment of a table, formed as is `request`, and search them where none is beyond.
+    """Bound the mean error of every segment of a table, formed as `request` says, and search them where none is beyond.
 
     "Beyond" takes one of so many shares of the level, for all segments together, and each "within" all of it; the
     level of the search is that of `request` (docs/gate.md).
     """
-    source = read_to_bound(table, names, features, request, max_weight=max_weight, exclude_bad=exclude_bad)
+    source = read_to_bound(table, names, request, max_weight=max_weight)
     bounds, ends = bounded(source, int(request.max_depth), level / shares, max_distance)
     return bounds if bounds.n_beyond else _with_called_off(bounds, ends, source, request, level)
 

@@ -21,7 +21,23 @@ MOST_SEGMENTS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The request for a search of segments; checked when it is made."""
+    """The request for a search of segments; checked when it is made.
+
+    Attributes
+    ----------
+    max_depth, n_bins, min_rows, level, n_resamples, random_state
+        As for `find_segments`.
+    features : tuple of str or None
+        Columns that the user named; None for every other column.
+    option : str
+        By which option.
+    trials : bool
+        Whether weights are numbers of trials.
+    exclude_bad : bool
+        Whether bad rows are left out.
+    any_prediction : bool
+        Whether segments are formed of features and rows alone: those whose rows are predicted 0 or 1 are among them.
+    """
 
     max_depth: int = MAX_DEPTH
     n_bins: int = N_BINS
@@ -29,6 +45,11 @@ class Search:
     level: float = 0.05
     n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
+    features: tuple[str, ...] | None = None
+    option: str = "features"
+    trials: bool = False
+    exclude_bad: bool = False
+    any_prediction: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used."""
@@ -42,8 +63,18 @@ class Search:
     @classmethod
     def of(cls, request: AuditRequest) -> Search:
         """The search that an audit is asked for."""
-        names = ("max_depth", "level", "n_resamples", "random_state")
-        return cls(**{name: getattr(request, name) for name in names}) if request.find else cls()
+        if not request.find:
+            return cls()
+        return cls(
+            max_depth=request.max_depth,
+            level=request.level,
+            n_resamples=request.n_resamples,
+            random_state=request.random_state,
+            features=named(request.find),
+            option="find",
+            trials=request.trials is not None,
+            exclude_bad=request.exclude_bad,
+        )
 
     def categories(self, n_numbers: int, texts: Sequence[int]) -> int:
         """Largest number of a text's values that are kept apart, beside features of so many values each.
@@ -82,15 +113,10 @@ def names_of(features: str | Sequence[str] | None, option: str = "features") -> 
     return tuple(features)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedOf:
-    """Facts about the columns: whether the user named the features, and by which option; whether weights are
-    numbers of trials; whether bad rows are left out; and whether segments are formed of features and rows alone,
-    whatever was predicted, so that those whose rows are predicted 0 or 1 are among them.
-    """
+EVERY = ("all",)
+"""Stands for every column where segments are to be found."""
 
-    chosen: bool
-    trials: bool
-    exclude_bad: bool
-    option: str
-    whatever_predicted: bool = False
+
+def named(find: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The features that `find` names; None for every other column."""
+    return None if find == EVERY else names_of(find, "find")

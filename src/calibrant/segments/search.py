@@ -25,7 +25,7 @@ from calibrant.segments.by_rows import ByRows
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, form, units_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.overlap import explained_once
-from calibrant.segments.request import MIN_ROWS, N_BINS, AskedOf, Search, names_of
+from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
 from calibrant.segments.results import FoundSegment, FoundSegments
 from calibrant.segments.sums import found_in_sums
 from calibrant.segments.totals import Totals, holm, totals_of
@@ -36,22 +36,16 @@ from calibrant.tables.table import Table
 def found_in_table(
     table: Table,
     names: Mapping[str, str],
-    features: tuple[str, ...] | None,
     request: Search,
-    *,
-    trials: bool = False,
-    exclude_bad: bool = False,
-    option: str = "features",
 ) -> FoundSegments:
-    """Read the columns `names` by argument, and find segments; with `trials` the weights are numbers of trials."""
-    searchable = taken_features(table, names, features, option, trials=trials)
-    of = AskedOf(features is not None, trials, exclude_bad, option)
+    """Read the columns `names` by argument, and find segments."""
+    searchable = taken_features(table, names, request)
     if table.many:
         if "groups" in names:
             raise many_in_groups()
-        with table.lazily(names, searchable, option) as lazy:
-            return found_in_sums(lazy, dict(names), searchable, request, of)
-    rows, told_apart, left_out, n_bad = read_to_search(table, names, searchable, request, of)
+        with table.lazily(names, searchable, request.option) as lazy:
+            return found_in_sums(lazy, dict(names), searchable, request)
+    rows, told_apart, left_out, n_bad = read_to_search(table, names, searchable, request)
     return replace(find_in_rows(rows, told_apart, request), left_out=ReadOnly(left_out), n_excluded=n_bad)
 
 
@@ -61,9 +55,7 @@ def many_in_groups() -> InputError:
     return InputError("groups", why, allowed="take some of its groups, all rows of each")
 
 
-def taken_features(
-    table: Table, names: Mapping[str, str], features: tuple[str, ...] | None, option: str, *, trials: bool = False
-) -> tuple[str, ...]:
+def taken_features(table: Table, names: Mapping[str, str], request: Search) -> tuple[str, ...]:
     """The columns that were named, or all others than those of `names`.
 
     Raises
@@ -71,9 +63,10 @@ def taken_features(
     InputError
         If one of these was named, or there are no others.
     """
+    option, features = request.option, request.features
     for argument, name in names.items():
         if features is not None and name in features:
-            argument = "trials" if trials and argument == "sample_weight" else argument
+            argument = "trials" if request.trials and argument == "sample_weight" else argument
             raise InputError(option, f"names {name!r}, the column of {argument}; segments are made of other columns")
     searchable = features or tuple(name for name in table.columns if name not in names.values())
     if not searchable:
@@ -82,22 +75,23 @@ def taken_features(
 
 
 def read_to_search(
-    table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search, of: AskedOf
+    table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search
 ) -> tuple[Rows, list[Feature], dict[str, str], int]:
     """Rows and features of a table, why columns were left out, and how many bad rows were."""
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
     groups = names.get("groups")
-    read = table.with_features(numbers, searchable, of.option, exclude_bad=of.exclude_bad, groups=groups)
+    read = table.with_features(numbers, searchable, request.option, exclude_bad=request.exclude_bad, groups=groups)
     if read.group is not None and (read.group < 0).any():
-        if not of.exclude_bad or (read.group < 0).all():
+        if not request.exclude_bad or (read.group < 0).all():
             row = int(np.argmax(read.group < 0))
             raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
         read = read.kept(read.group >= 0)
     arrays = read.arrays
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
-    single = Rows.of(outcome, prediction, None if of.trials else weight, weight if of.trials else None, read.group)
+    trials = weight if request.trials else None
+    single = Rows.of(outcome, prediction, None if request.trials else weight, trials, read.group)
     known: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
-    told_apart, left_out = read_features(read.keys, known, request, required=of.chosen, option=of.option)
+    told_apart, left_out = read_features(read.keys, known, request)
     return single, told_apart, left_out, read.n_excluded
 
 
@@ -329,9 +323,18 @@ def find_segments(
         not_taken("with trials every outcome counts once", sample_weight=sample_weight)
     flag(exclude_bad, "exclude_bad")
     flag(unweighted, "unweighted")
-    request = Search(max_depth, n_bins, min_rows, level, n_resamples, random_state)
-    table = OpenedFrame(frame, "frame")
-    columns = names_of(features)
+    table, columns = OpenedFrame(frame, "frame"), names_of(features)
+    request = Search(
+        max_depth,
+        n_bins,
+        min_rows,
+        level,
+        n_resamples,
+        random_state,
+        features=columns,
+        trials=trials is not None,
+        exclude_bad=exclude_bad,
+    )
     weights = sample_weight if trials is None else trials
     keys = (*(columns or ()), *([] if groups is None else [groups]))
     names = table.spoken(y_true, y_prob, weights, unweighted and trials is None, keys)
@@ -340,4 +343,4 @@ def find_segments(
         names["groups"] = groups
     with watched(progress) as tell:
         tell("Finding segments")
-        return found_in_table(table, names, columns, request, trials=trials is not None, exclude_bad=exclude_bad)
+        return found_in_table(table, names, request)

@@ -19,7 +19,7 @@ from calibrant.kernels import sketching
 from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Sets, Summed, added_up, all_sets, form_sums, summed_by
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.overlap import MOST, Line
-from calibrant.segments.request import AskedOf, Search
+from calibrant.segments.request import Search
 from calibrant.segments.results import FoundSegment, FoundSegments
 from calibrant.segments.tails import SHARES, Stated, reached_by_noise, segment_tails
 from calibrant.segments.totals import holm
@@ -35,11 +35,10 @@ def found_in_sums(
     names: dict[str, str],
     features: Sequence[str],
     request: Search,
-    of: AskedOf,
 ) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
-    candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, request, of)
-    n_bad = table.n_rows() - coded.n_rows() if of.exclude_bad else 0
+    candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, request)
+    n_bad = table.n_rows() - coded.n_rows() if request.exclude_bad else 0
     search = TailSearch.of(candidates, float(request.level))
 
     def again(inside: Sequence[int], sets: Sets) -> list[CellBlock]:
@@ -47,7 +46,7 @@ def found_in_sums(
         if len(inside) == 1 and not candidates.chosen[inside[0]]:
             return blocks
         pairs = [list(zip(candidates.chosen[i], candidates.values[i], strict=True)) for i in inside]
-        return summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials, inside=pairs)
+        return summed_by(coded, names, told_apart, sets, option=request.option, trials=request.trials, inside=pairs)
 
     sizes = [len(each.labels) for each in told_apart]
     listed = _explained(search, np.flatnonzero(search.pvalue <= search.level), again, sizes)
@@ -81,19 +80,19 @@ def found_in_sums(
 
 
 def summed_to_search(
-    table: OpenedFrame, names: dict[str, str], features: Sequence[str], request: Search, of: AskedOf
+    table: OpenedFrame, names: dict[str, str], features: Sequence[str], request: Search
 ) -> tuple[Summed, list[CellBlock], OpenedFrame, list[LazyFeature], dict[str, str]]:
     """Segments of a lazy table as sums, what they were made of, the table with codes, its features, and those left
     out.
     """
-    rows = Featured(table, names, of.exclude_bad, of.option)
-    told_apart, left_out = lazy_features(rows, features, request, required=of.chosen, option=of.option)
-    coded = rows.coded({each.name: each.coding for each in told_apart}, trials=of.trials)
+    rows = Featured(table, names, request.exclude_bad, request.option)
+    told_apart, left_out = lazy_features(rows, features, request)
+    coded = rows.coded({each.name: each.coding for each in told_apart}, trials=request.trials)
     sets = all_sets(len(told_apart), min(int(request.max_depth), len(told_apart)))
-    weighted = "sample_weight" in names and not of.trials
-    blocks = summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials)
+    weighted = "sample_weight" in names and not request.trials
+    blocks = summed_by(coded, names, told_apart, sets, option=request.option, trials=request.trials)
     candidates = form_sums(
-        blocks, told_apart, sets, request.min_rows, weighted=weighted, whatever_predicted=of.whatever_predicted
+        blocks, told_apart, sets, request.min_rows, weighted=weighted, whatever_predicted=request.any_prediction
     )
     return candidates, blocks, coded, told_apart, left_out
 
