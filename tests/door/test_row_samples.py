@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant import CalibrationGate, CalibrationMonitor, InputError
 from calibrant.door.identity import Identity, identities, joined, remembered
 from calibrant.door.overlap import find_overlap
 from calibrant.door.row_samples import SIZE, RowSample, sample_of_all, sample_rows, shared_rows, thinned
@@ -72,6 +73,28 @@ def test_rows_that_count_twice_are_seen(seed, kind, draws, n):
         held = np.concatenate([np.unique(each) if found.others else each for each in chosen])
         if len(chosen) < 3:
             assert 0.7 < found.count / (len(held) - len(np.unique(held))) < 1.4
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3000, 5000), st.booleans(), st.booleans())
+@examples(15)
+def test_an_overlap_that_may_be_chance_hides_no_certain_one(seed, n, shuffled, remembered_twice):
+    """Rows of rare events: the same beginning tells little, and the many rows after it tell all."""
+    rng = np.random.default_rng(seed)
+    v = rng.beta(1.0, 60.0, 2 * n)
+    rows = (rng.random(2 * n) < v).astype(float), v
+    at = np.r_[np.arange(n - 100), np.arange(n, n + 50)]
+    at = np.r_[at[:128], rng.permutation(at[128:])] if shuffled else at
+    sources = parts(rows, *([slice(n, n + 60)] * remembered_twice), slice(0, n), at)
+    for about in (None, len(sources) - 1):
+        assert find_overlap(sources, about=about).certain
+    gate = CalibrationGate(max_distance=0.3)
+    gate.update(rows[0][:n], rows[1][:n])
+    with pytest.raises(InputError, match="would count twice"):
+        gate.update(rows[0][at], rows[1][at])
+    monitor = CalibrationMonitor()
+    monitor.update(rows[0][:n], rows[1][:n])
+    with pytest.raises(InputError, match="would count twice"):
+        monitor.update(rows[0][at], rows[1][at])
 
 
 @pytest.mark.slow

@@ -19,7 +19,9 @@ from calibrant.sketch import storage
 from calibrant.sketch.storage import UNSEALED, sealed
 from calibrant.tables.entry import open_table
 from calibrant.tables.sketches import open_sketches
-from calibrant.tables.writer import keep_merged
+from calibrant.tables.writer import keep_merged, write_rows
+
+NAMES = {"y_true": "y_true", "y_prob": "y_prob"}
 
 
 def rows(n, seed=0):
@@ -233,3 +235,32 @@ def test_float32_copies_are_recognised_and_other_formats(tmp_path):
         pq.write_table(pa.table({"y_true": y, "y_prob": column}), tmp_path / f"{name}.parquet")
     with pytest.raises(InputError, match=r"double\.parquet"):
         open_table(tmp_path).read()
+
+
+@pytest.mark.slow
+def test_a_sketch_without_a_key_is_not_another_than_one_that_has_it(tmp_path):
+    """Keys tell sketches apart where both have them, and not where one lacks them."""
+    y, v = np.zeros(60, int), np.linspace(0.001, 0.009, 60)
+    v[:30] /= 2.0
+    day = np.repeat([1, 2], 30)
+    pq.write_table(pa.table({"y_true": y, "y_prob": v, "day": day}), tmp_path / "rows.parquet")
+    write(tmp_path / "one.csv", y[:30], v[:30])
+    write(tmp_path / "like.csv", y[:30], v[:30])
+    for name, by in (("days", ("day",)), ("one", ()), ("like", ())):
+        source = tmp_path / ("rows.parquet" if by else f"{name}.csv")
+        kind = "parquet" if by else "sketch"
+        write_rows(open_table(str(source)), tmp_path / f"{name}.{kind}", names=NAMES, by=by)
+    days, one = open_sketches(str(tmp_path / "days.parquet")), open_sketches(str(tmp_path / "one.sketch"))
+    for kept in ([days, one], [one, days]):
+        with pytest.raises(InputError, match="the same 30 rows"):
+            keep_merged(kept, tmp_path / "out.sketch", overwrite=True)
+    place = tmp_path / "both"
+    place.mkdir()
+    for name in ("days.parquet", "one.sketch"):
+        (tmp_path / name).rename(place / name)
+    assert run("audit", place, "--resamples", 0).exit_code == 2
+    half = pa.table({"y_true": y[:30], "y_prob": v[:30], "day": day[:30] + 2})  # another day, of equal contents
+    pq.write_table(half, tmp_path / "half.parquet")
+    write_rows(open_table(str(tmp_path / "half.parquet")), tmp_path / "third.parquet", names=NAMES, by=("day",))
+    kept = [open_sketches(str(each)) for each in (place / "days.parquet", tmp_path / "third.parquet")]
+    assert keep_merged(kept, tmp_path / "out.sketch", overwrite=True).n_rows == 90

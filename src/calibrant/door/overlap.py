@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +71,9 @@ def find_overlap(
     apart: Callable[[int, int], bool] = lambda _one, _other: False,
     about: int | None = None,
 ) -> Overlap | None:
-    """The first two sources that hold the same rows, or one that is the sum of others; None if there are none.
+    """Sources that hold the same rows, or one that is the sum of others; None if there are none.
+
+    The first of which it is certain; where it is of none, those that chance makes the same most rarely.
 
     Parameters
     ----------
@@ -81,23 +84,33 @@ def find_overlap(
     about : int, optional
         Look for what this one has to do with the others alone.
     """
-    for overlap in _shared(sources):
-        one, other = overlap.one, overlap.others[0]
-        if about in (None, one, other) and (
-            overlap.certain or not (apart(one, other) or sources[one][0].apart(sources[other][0]))
-        ):
-            return overlap
-    for overlap in _totals([each[0] for each in sources], about):
-        members = (overlap.one, *overlap.others)
-        if about is None or about in members:
-            distinct = not overlap.certain and all(apart(overlap.one, other) for other in overlap.others)
-            if not distinct:
-                return overlap
-    for overlap in (*_sharing(sources, about), *_repeated(sources)):
-        other = overlap.others[0] if overlap.others else overlap.one
-        if about in (None, overlap.one) and (overlap.certain or not apart(overlap.one, other)):
-            return overlap
-    return None
+
+    def is_settled(overlap: Overlap) -> bool:
+        one, others = overlap.one, overlap.others or (overlap.one,)
+        of_two = overlap.how in ("copy", "begin") and sources[one][0].apart(sources[others[0]][0])
+        return not overlap.certain and (of_two or all(apart(one, other) for other in others))
+
+    return strongest(each for each in _overlaps(sources, about) if not is_settled(each))
+
+
+def strongest(overlaps: Iterable[Overlap | None]) -> Overlap | None:
+    """The first that is certain, else the one with most information; None of none."""
+    best: Overlap | None = None
+    for each in overlaps:
+        if each is not None and each.certain:
+            return each
+        if each is not None and (best is None or each.bits > best.bits):
+            best = each
+    return best
+
+
+def _overlaps(sources: Sequence[Sequence[Identity]], about: int | None) -> Iterator[Overlap]:
+    """Every overlap, or every one that this source has a part in; the cheapest to find come first."""
+    among = _shared(sources), _totals([own for own, *_ in sources], about), _sharing(sources, about)
+    for each in itertools.chain(*among):
+        if about in (None, each.one, *each.others):
+            yield each
+    yield from (each for each in _repeated(sources) if about in (None, each.one))
 
 
 def _repeated(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:

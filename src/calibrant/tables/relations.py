@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
-from calibrant.door.overlap import Overlap, find_overlap, refuse
+from calibrant.door.overlap import Overlap, find_overlap, refuse, strongest
 from calibrant.sketch.groups import Groups, good_groups, missing_values, refuse_bad_rows
 from calibrant.sketch.keys import ranks_of
 from calibrant.sketch.sketch import CalibrationSketch
@@ -149,8 +149,9 @@ class InDuckDB(Table):
         folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in sources]
         overlap = find_overlap([[each] for _, each in sources], apart=lambda one, other: folders[one] != folders[other])
         begun = self._begun
-        if begun is not None and (begun.certain or folders[begun.one] == folders[begun.others[0]]):
-            overlap = overlap or begun
+        if begun is not None and not begun.certain and folders[begun.one] != folders[begun.others[0]]:
+            begun = None
+        overlap = strongest([overlap, begun])
         refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in sources], FileError, "file")
 
     def choose(self, **request: Any) -> Chosen:

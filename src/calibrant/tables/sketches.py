@@ -20,7 +20,7 @@ from calibrant.sketch.keys import refuse_far, told_apart
 from calibrant.sketch.sketch import CalibrationSketch, claims_of, restored
 from calibrant.sketch.storage import Stored, from_bytes, from_parquet, holds_sketch, read_plain
 from calibrant.tables.duckdb import connect, lacks_memory
-from calibrant.tables.folders import check_folder_columns, typed_folders
+from calibrant.tables.folders import check_folder_columns, folder_columns, typed_folders
 from calibrant.tables.formats.parquet import check_pages
 from calibrant.tables.inputs import input_files, name_of
 from calibrant.tables.stamps import StampedFiles
@@ -194,10 +194,14 @@ class KeptSketches(Table):
             return
         at = [i for i, each in enumerate(claims) if each[0].count]
 
+        numbers = np.concatenate([np.full(len(self._keys_of(file)), n) for n, file in enumerate(self.files)])
+        names_of = [set(folder_columns(self.files)) | set(self._keys_of(file).column_names) for file in self.files]
+
         def apart(one: int, other: int) -> bool:
-            if not self.columns:
-                return False
-            keys = self.keys.select(self.columns).take([at[one], at[other]]).to_pylist()
+            """Whether a key that both have is another one."""
+            one, other = at[one], at[other]
+            both = [name for name in self.columns if all(name in names_of[numbers[each]] for each in (one, other))]
+            keys = self.keys.select(both).take([one, other]).to_pylist() if both else [{}, {}]
             return bool(keys[0] != keys[1])
 
         refuse(find_overlap([claims[i] for i in at], apart=apart), [names[i] for i in at], FileError, "file")
