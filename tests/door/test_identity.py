@@ -164,3 +164,20 @@ def test_the_oldest_of_many_are_remembered_together():
     assert len(few) == 4
     assert joined(few).cells == joined(parts).cells
     assert remembered(parts, 9) == tuple(parts)
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_files_sorted_by_coarse_scores_begin_alike_and_are_other_rows(falling):
+    """All of the first rows have one prediction, so that their outcomes are nearly sure."""
+    sources = []
+    for seed in range(4):
+        y, v = rows(20_000 + seed, seed)
+        v = np.round(v if falling else v**3, 2)
+        y = (np.random.default_rng(seed).random(v.size) < v).astype(float)
+        order = np.lexsort((y, v))
+        order = order[::-1] if falling else order
+        sources.append([identities(y[order], v[order])[0]])
+    assert find_overlap(sources) is None
+    fine, z = np.linspace(0.0001, 0.0002, 300), np.zeros(300)  # rare events of many predictions are told by these
+    one, other = (identities(np.r_[z, draw], np.r_[fine, fine])[0] for draw in (z, z + 1))
+    assert one.begins_as(other)

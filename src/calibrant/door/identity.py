@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.row_samples import CERTAIN, Repeats, RowSample, mixed, sample_of_all, sample_rows, thinned
+from calibrant.door.row_samples import CERTAIN, DOUBT, Repeats, RowSample, mixed, sample_of_all, sample_rows, thinned
 from calibrant.door.sample import Sample
 from calibrant.kernels import identity as kernel
 from calibrant.kernels.types import UIntArray
@@ -40,6 +40,7 @@ HEAD = 128
 """Rows that the fingerprint of a beginning is of."""
 CELLS = 65536
 """Cells of predictions that `cells` is of, as those of a sketch."""
+_FINE = 51  # different predictions from which on those of other rows are no others by chance
 _POINTS = 64
 _WORD = (1 << 64) - 1
 _NO_IDS = np.empty(0, dtype=np.uint64)
@@ -60,7 +61,8 @@ class Identity:
     bits : float
         Outcome information, up to 128.
     head : int or None
-        Fingerprint of the first 128 rows in order, where there are so many in a known order.
+        Fingerprint of the first 128 rows in order, where there are so many in a known order that are not by chance those
+        of another source.
     head_bits : float
         Outcome information of these.
     ids : tuple of (str, int) or None
@@ -305,13 +307,16 @@ def _cells_of(v: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def _head(y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None) -> tuple[int | None, float]:
-    if len(v) < HEAD:
+    """None of rows that begin as others do by chance: few different predictions, whose outcomes tell little."""
+    y, v, w = y[:HEAD], v[:HEAD], None if w is None else w[:HEAD]
+    bits = _bits_of_rows(y, v)
+    if len(v) < HEAD or (bits < DOUBT and len(np.unique(v)) < _FINE):
         return None, 0.0
     with np.errstate(over="ignore"):
-        keys = mixed(_keys(y[:HEAD], v[:HEAD], None if w is None else w[:HEAD]))
+        keys = mixed(_keys(y, v, w))
         keys += np.arange(HEAD, dtype=np.uint64) * kernel.FIRST
         lanes = np.array([mixed(keys + seed).sum(dtype=np.uint64) for seed in (kernel.FIRST, kernel.SECOND)])
-    return _joined(*lanes.tolist()), _bits_of_rows(y[:HEAD], v[:HEAD])
+    return _joined(*lanes.tolist()), bits
 
 
 def _bits_of_rows(y: npt.NDArray[Any], v: npt.NDArray[Any]) -> float:

@@ -24,10 +24,11 @@ ENOUGH = 40.0
 """Bits of information from which on equal rows are no chance."""
 CERTAIN = 128.0
 """Bits that are told at most."""
+DOUBT = 10.0
+"""Bits that outcomes must tell where something else says that rows are other ones."""
 SIZE = 4096
 """Distinct predictions that a sample holds at most."""
 _MANY = 1 << 18  # predictions of all samples that are kept together
-_DOUBT = 10.0  # bits that outcomes must tell where one of them differs
 _LEVELS = 6.0  # bits for the choice of a level among 64
 _FIELDS = np.dtype([("v", "<u4"), ("n", "<u4"), ("ones", "<u4"), ("id", "<u4")])
 _CHUNK = 1 << 15  # rows at a time, which stay in the cache
@@ -228,7 +229,7 @@ def _judged(same: npt.NDArray[np.bool_], chance: FloatArray, scale: int, *, with
     """Evidence of rows that predictions say are the same, unless their outcomes say that they are not."""
     n, agreeing = len(same), int(same.sum())
     bits = min(_tail(agreeing, n, float(chance.mean())), CERTAIN)
-    if agreeing < n and bits < _DOUBT:
+    if agreeing < n and bits < DOUBT:
         return None
     return Repeats(agreeing * scale, CERTAIN if with_ids else bits)
 
