@@ -208,16 +208,7 @@ class CalibrationMonitor:
             raise InputError(
                 "resolution", f"is {resolution}; cells must be no wider than that, nor than 1/{_PARTS[-1]}"
             )
-        gained, contradicted = np.zeros(len(_NAMES)), 0
-        for start in range(0, sample.n_distinct, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            v, count, ones, width = (
-                column[part] for column in (sample.prediction, sample.count, sample.ones, sample.cell_width)
-            )
-            contradicted += int(ones[v == 0.0].sum() + (count - ones)[v == 1.0].sum())
-            middle = v if resolution is None else (np.floor(v * resolution) + 0.5) / resolution
-            tilt = _tilts(np.where(width > 0.0, middle, v))
-            gained += (tilt * ones - count * np.log1p(v * np.expm1(tilt))).sum(axis=1)
+        gained, contradicted = _bets(sample, resolution)
         if identity is not None and not distinct:
             overlap = find_overlap([*([each] for each in self._held), [identity]], about=len(self._held))
             if overlap is not None and overlap.certain:
@@ -276,11 +267,7 @@ class CalibrationMonitor:
         InputError
             If it is not such a state, one of another version, changed since, or one that no batches lead to.
         """
-        if not isinstance(state, dict) or "schema" not in state:
-            raise InputError("state", "is not what CalibrationMonitor.to_dict returns")
-        logs = state.get("logs")
-        if state["schema"] not in _READ or not isinstance(logs, dict) or tuple(logs) != _NAMES:
-            raise InputError("state", "was written by another version of CalibrationMonitor")
+        logs = _logs_of(state)
         monitor = cls(state["level"]) if "level" in state else cls()
         if set(state) != {*monitor.to_dict()} - ({"held"} if state["schema"] == 2 else set()):
             raise InputError(
@@ -321,6 +308,30 @@ class CalibrationMonitor:
             return math.inf
         reserve = -math.log(self._n_batches + 1.0)  # capital not yet put on anything
         return float(np.logaddexp(reserve, np.logaddexp.reduce(self._logs) - math.log(self._logs.size)))
+
+
+def _logs_of(state: Any) -> dict[str, Any]:
+    """The bets of a state, if it is one of a version that is read."""
+    if not isinstance(state, dict) or "schema" not in state:
+        raise InputError("state", "is not what CalibrationMonitor.to_dict returns")
+    logs = state.get("logs")
+    if state["schema"] not in _READ or not isinstance(logs, dict) or tuple(logs) != _NAMES:
+        raise InputError("state", "was written by another version of CalibrationMonitor")
+    return logs
+
+
+def _bets(sample: Sample, resolution: int | None) -> tuple[FloatArray, int]:
+    """Log gain of each bet on a batch, and the number of its outcomes that were forecast impossible."""
+    gained, contradicted = np.zeros(len(_NAMES)), 0
+    for start in range(0, sample.n_distinct, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        columns = (sample.prediction, sample.count, sample.ones, sample.cell_width)
+        v, count, ones, width = (column[part] for column in columns)
+        contradicted += int(ones[v == 0.0].sum() + (count - ones)[v == 1.0].sum())
+        middle = v if resolution is None else (np.floor(v * resolution) + 0.5) / resolution
+        tilt = _tilts(np.where(width > 0.0, middle, v))
+        gained += (tilt * ones - count * np.log1p(v * np.expm1(tilt))).sum(axis=1)
+    return gained, contradicted
 
 
 def _checksum(state: dict[str, Any]) -> str:

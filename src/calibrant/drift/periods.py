@@ -303,6 +303,12 @@ def _numbers_in_a_pattern(texts: Sequence[str]) -> list[Any] | None:
         return None
     if not inner:
         return [int(only) for (only,) in numbers] if _BEFORE.fullmatch(first) else None
+    return _from_the_year(numbers, between)
+
+
+def _from_the_year(numbers: Sequence[list[str]], between: Sequence[str]) -> list[Any] | None:
+    """Numbers from a year downwards, in texts with these pieces before, between and after them."""
+    first, *inner, _ = between
     if not all(_YEAR.fullmatch(row[0]) for row in numbers):
         return None
     if not _BEFORE_YEAR.fullmatch(first) or not all(_BETWEEN.fullmatch(piece) for piece in inner):

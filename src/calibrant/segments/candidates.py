@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -171,21 +171,9 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     """
     v, count = units.prediction, units.count
     information = count * v * (1.0 - v)
-    if count.sum() < min_rows or information.sum() < LEAST_INFORMATION:
-        raise InputError(
-            "y_prob",
-            f"is strictly between 0 and 1 in {counted(int(count.sum()), 'row')} with a sum of v (1 - v) of "
-            f"{information.sum():.3g}; a segment needs {min_rows:,} rows and {LEAST_INFORMATION:g}",
-        )
     sizes = [len(each.labels) for each in features]
     sets = [each for depth in range(max_depth + 1) for each in combinations(range(len(features)), depth)]
-    n_bytes = v.size * kernel.LANES * np.dtype(units.drawn_type).itemsize
-    if len(sets) * v.size > _MOST_PLACES or n_bytes > _MOST_DRAWN:
-        raise InputError(
-            "features",
-            f"make {len(sets):,} combinations of {v.size:,} rows, more than fit into memory; "
-            "name fewer features, lower max_depth or take a random part of the rows",
-        )
+    _refuse_size(units, float(information.sum()), len(sets), min_rows)
     rows_of: dict[tuple[int, ...], FloatArray] = {}
     features_of: list[tuple[int, ...]] = []
     values: list[tuple[int, ...]] = []
@@ -201,17 +189,11 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
         rows = np.asarray(np.bincount(cell, count, n_cells), np.float64)
         enough = (rows >= min_rows) & (np.bincount(cell, information, n_cells) >= LEAST_INFORMATION)
         rows_of[members] = rows.reshape(shape)
-        for axis in range(len(members)):
-            parent = rows_of[members[:axis] + members[axis + 1 :]]
-            enough &= (rows_of[members] < np.expand_dims(parent, axis)).ravel()
+        enough &= refines(rows_of, members)
         if units.group is not None:
             many = in_many_groups(units, of_groups, cell[of_groups], n_cells)
             if not (members or many[0]):
-                raise InputError(
-                    "groups",
-                    f"are to be expected to hold events, or non-events, in the equal of fewer than {LEAST_GROUPS}",
-                    allowed="with so few, nothing can be told by groups",
-                )
+                raise _too_few_groups()
             n_few_groups += int((enough & ~many).sum())
             enough &= many
         if not enough.any():
@@ -220,10 +202,10 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
         short = cell.astype(np.uint16) if n_cells <= 2**16 else cell
         order = np.argsort(short, kind="stable").astype(np.int32)
         first = np.concatenate([[0], np.bincount(cell, minlength=n_cells).cumsum()])
-        for each in np.flatnonzero(enough):
-            features_of.append(members)
-            values.append(tuple(int(code) for code in np.unravel_index(each, shape)) if shape else ())
-            ends.append((place + first[each], place + first[each + 1]))
+        numbers = np.flatnonzero(enough)
+        features_of += [members] * numbers.size
+        values += values_of(numbers, shape)
+        ends += [(place + first[each], place + first[each + 1]) for each in numbers]
         if len(features_of) > MOST_SEGMENTS:
             raise too_many()
         orders.append(order)
@@ -235,6 +217,38 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     return SegmentCandidates(
         tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups
     )
+
+
+def _refuse_size(units: FeatureLots, information: float, n_sets: int, min_rows: int) -> None:
+    """Refuse rows that are fewer than a segment needs, or more than fit into memory in so many sets of features."""
+    n_rows, size = units.count.sum(), units.prediction.size
+    if n_rows < min_rows or information < LEAST_INFORMATION:
+        raise InputError(
+            "y_prob",
+            f"is strictly between 0 and 1 in {counted(int(n_rows), 'row')} with a sum of v (1 - v) of "
+            f"{information:.3g}; a segment needs {min_rows:,} rows and {LEAST_INFORMATION:g}",
+        )
+    n_bytes = size * kernel.LANES * np.dtype(units.drawn_type).itemsize
+    if n_sets * size > _MOST_PLACES or n_bytes > _MOST_DRAWN:
+        raise InputError(
+            "features",
+            f"make {n_sets:,} combinations of {size:,} rows, more than fit into memory; "
+            "name fewer features, lower max_depth or take a random part of the rows",
+        )
+
+
+def values_of(numbers: IntArray, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Values of features, by code, of these combinations of a set's values."""
+    return [tuple(int(code) for code in np.unravel_index(each, shape)) if shape else () for each in numbers]
+
+
+def refines(rows_of: Mapping[tuple[int, ...], FloatArray], members: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Mask of the combinations of a set's values that hold fewer rows than each combination that they refine."""
+    own = rows_of[members]
+    mask = np.ones(own.size, np.bool_)
+    for axis in range(len(members)):
+        mask &= (own < np.expand_dims(rows_of[members[:axis] + members[axis + 1 :]], axis)).ravel()
+    return mask
 
 
 def each_set(
@@ -257,6 +271,14 @@ def each_set(
         inside = np.flatnonzero(of >= 0)
         yield first, last - first, inside, of[inside]
         first = last
+
+
+def _too_few_groups() -> InputError:
+    return InputError(
+        "groups",
+        f"are to be expected to hold events, or non-events, in the equal of fewer than {LEAST_GROUPS}",
+        allowed="with so few, nothing can be told by groups",
+    )
 
 
 def too_few_rows(n_rows: float, min_rows: int) -> InputError:

@@ -15,7 +15,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
-from calibrant.segments.candidates import LEAST_INFORMATION, too_few_rows, too_many
+from calibrant.segments.candidates import LEAST_INFORMATION, refines, too_few_rows, too_many, values_of
 from calibrant.segments.features import LazyFeature
 from calibrant.segments.request import MOST_SEGMENTS
 from calibrant.segments.tails import Stated, stated
@@ -198,7 +198,7 @@ def form_sums(
     weighted: bool,
     whatever_predicted: bool = False,
 ) -> Summed:
-    """Form the segments that `segments.formed.form` forms, of sums.
+    """Form the segments that `segments.candidates.form` forms, of sums.
 
     ``whatever_predicted`` forms them by numbers of rows alone, those predicted 0 or 1 among them.
 
@@ -233,9 +233,7 @@ def form_sums(
                 _require_information(rows[0], information[0], min_rows)
             enough = (rows >= min_rows) & (information >= LEAST_INFORMATION)
         rows_of[members] = rows.reshape(shape)
-        for axis in range(len(members)):
-            parent = rows_of[members[:axis] + members[axis + 1 :]]
-            enough &= (rows_of[members] < np.expand_dims(parent, axis)).ravel()
+        enough &= refines(rows_of, members)
         number = np.cumsum(enough) - 1
         combinations = enough[combination]
         all_of = np.zeros((int(enough.sum()), 8))
@@ -248,10 +246,7 @@ def form_sums(
         cells.append(part[combinations])
         sizes_of.append(np.bincount(number[combination[combinations]], minlength=int(enough.sum())))
         features_of += [members] * int(enough.sum())
-        values += [
-            tuple(int(code) for code in np.unravel_index(each, shape)) if shape else ()
-            for each in np.flatnonzero(enough)
-        ]
+        values += values_of(np.flatnonzero(enough), shape)
         if len(features_of) > MOST_SEGMENTS:
             raise too_many()
     size = np.concatenate(sizes_of)

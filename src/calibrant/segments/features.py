@@ -131,15 +131,8 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], requ
     if types.is_temporal(column.type):
         raise unusable(name, TIMES)
     is_number = types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type)
-    if types.is_integer(column.type) and _large(column):
-        raise unusable(
-            name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
-        )
     if is_number:
-        if types.is_decimal(column.type):
-            column = column.cast(pyarrow.string())  # which is read as the nearest number; the cast of decimals is not
-        values = column.cast(pyarrow.float64(), safe=False).to_numpy(**_copying(column))
-        values = np.asarray(values, np.float64) + 0.0  # minus zero as zero
+        values = _numbers(name, column)
         for argument, other in rows.items():
             if other is not None and np.array_equal(values, other):
                 raise unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
@@ -153,6 +146,20 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], requ
     else:
         raise unusable(name, f"holds {column.type}; numbers, texts or truth values are needed")
     return _told_apart(name, code, labels)
+
+
+def _numbers(name: str, column: Any) -> FloatArray:
+    """A column of numbers as doubles."""
+    import pyarrow
+
+    if pyarrow.types.is_integer(column.type) and _large(column):
+        raise unusable(
+            name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
+        )
+    if pyarrow.types.is_decimal(column.type):
+        column = column.cast(pyarrow.string())  # which is read as the nearest number; the cast of decimals is not
+    values = column.cast(pyarrow.float64(), safe=False).to_numpy(**_copying(column))
+    return np.asarray(values, np.float64) + 0.0  # minus zero as zero
 
 
 def _told_apart(name: str, code: IntArray, labels: tuple[str, ...]) -> Feature:

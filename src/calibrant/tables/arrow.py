@@ -39,10 +39,7 @@ def keys_of(column: Any, name: str, option: str) -> Any:
     if type(getattr(native, "dtype", None)).__name__ == "PeriodDtype":
         column = nw.from_native(native.dt.to_timestamp(), series_only=True)
     if column.dtype in (nw.Object, nw.Unknown) and not isinstance(native, pyarrow.ChunkedArray):
-        values = [
-            None if each is None or type(each).__name__ == "NAType" or each != each else each
-            for each in column.to_list()
-        ]
+        values = _objects(column)
         if len({_kind(each) for each in values if each is not None}) > 1:
             raise InputError(option, f"names the column {name!r}, which {_SIDE_BY_SIDE}")
     if type(getattr(getattr(native, "dtype", None), "categories", None)).__name__ == "IntervalIndex":
@@ -59,6 +56,13 @@ def keys_of(column: Any, name: str, option: str) -> Any:
         content = f"values such as {next(iter(column.to_list()), None)!r:.40}"
         raise InputError(option, f"names the column {name!r}, which holds {content}; single values are needed")
     return keys
+
+
+def _objects(column: Any) -> list[Any]:
+    """Values of a column of objects, None where one is missing."""
+    return [
+        None if each is None or type(each).__name__ == "NAType" or each != each else each for each in column.to_list()
+    ]
 
 
 def _texts(column: Any) -> list[str | None]:

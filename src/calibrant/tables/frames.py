@@ -229,15 +229,39 @@ def group_cells(
         present(name, list(schema), option)
         if schema[name].is_nested() or schema[name] in (nw.Int128, nw.UInt128):
             raise InputError(option, f"names the column {name!r}, which holds {schema[name]}; single values are needed")
-    if table.implementation.is_duckdb():
-        numbers = {argument: as_double(name) for argument, name in names.items()}
-        import duckdb
+    group = _group_in_duckdb if table.implementation.is_duckdb() else _group_anywhere
+    return group(table, schema, names, by, resolution, option, more)
 
-        try:
-            groups = group_relation(nw.to_native(table), numbers, by, resolution, option, more)
-        except duckdb.Error as problem:
-            raise InputError("frame", f"cannot be read by DuckDB: {problem!s:.300}") from None
-        return nw.from_native(groups, eager_only=True)
+
+def _group_in_duckdb(
+    table: Any,
+    _schema: Any,
+    names: Mapping[str, str],
+    by: Sequence[str],
+    resolution: int,
+    option: str,
+    more: Sequence[str],
+) -> Any:
+    import duckdb
+
+    numbers = {argument: as_double(name) for argument, name in names.items()}
+    try:
+        groups = group_relation(nw.to_native(table), numbers, by, resolution, option, more)
+    except duckdb.Error as problem:
+        raise InputError("frame", f"cannot be read by DuckDB: {problem!s:.300}") from None
+    return nw.from_native(groups, eager_only=True)
+
+
+def _group_anywhere(
+    table: Any,
+    schema: Any,
+    names: Mapping[str, str],
+    by: Sequence[str],
+    resolution: int,
+    option: str,
+    more: Sequence[str],
+) -> Any:
+    """The same in the words of narwhals, which every engine has."""
     weighted = "sample_weight" in names
     parts = [_NUMBERS[argument] for argument in names]
     segments = [f"_s{i}" for i in range(len(by))]
@@ -252,17 +276,7 @@ def group_cells(
     below = nw.col("_x").floor()
     number_of_cell = nw.when(good).then((below + nw.col("_x").ceil()).cast(nw.Int32)).otherwise(nw.col("_fault"))
     table = table.with_columns(_u=nw.col("_x") - below, _cell=number_of_cell)
-    y, u = nw.col("_y"), nw.col("_u")
-    w = nw.col("_w") if weighted else nw.lit(1.0)
-    each = {
-        "ones": (y == 1.0).cast(nw.Int64),
-        "fractional": ((y != 0.0) & (y != 1.0)).cast(nw.Int64),
-        "weighted_outcome": w * y if weighted else y,
-        "offset": w * u if weighted else u,
-        "outcome_offset": w * y * u if weighted else y * u,
-    }
-    if weighted:
-        each |= {"weight": w, "squared_weight": w * w}
+    each = _terms(weighted)
     heaviest = [nw.col("_w").max().alias("heaviest")] if weighted else []
     table = table.with_columns(**{f"_{name}": expression for name, expression in each.items()})
     grouped = table.group_by(*segments, "_cell").agg(
@@ -274,6 +288,19 @@ def group_cells(
         *heaviest,
     )
     return grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped
+
+
+def _terms(weighted: bool) -> dict[str, Any]:
+    """Name -> term of each row that is summed over a cell."""
+    y, u, w = nw.col("_y"), nw.col("_u"), nw.col("_w")
+    terms = {
+        "ones": (y == 1.0).cast(nw.Int64),
+        "fractional": ((y != 0.0) & (y != 1.0)).cast(nw.Int64),
+        "weighted_outcome": w * y if weighted else y,
+        "offset": w * u if weighted else u,
+        "outcome_offset": w * y * u if weighted else y * u,
+    }
+    return terms | ({"weight": w, "squared_weight": w * w} if weighted else {})
 
 
 def good_rows(table: Any, names: Mapping[str, str]) -> Any:

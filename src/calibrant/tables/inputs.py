@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from calibrant.door.errors import FileError, Ways
 from calibrant.tables.duckdb import connect
@@ -126,22 +127,28 @@ def on_filesystem(filesystem: object, path: str) -> list[tuple[str, int]]:
         pattern = info.type == FileType.NotFound and any(sign in path for sign in "*?[")
         if info.type == FileType.NotFound and not pattern:
             raise FileError("file", f"{path!r} does not exist on the file system")
-        folder = _before_the_signs(path) if pattern else path
-        selector = FileSelector(folder, recursive=True, allow_not_found=True)
+        selector = FileSelector(_before_the_signs(path) if pattern else path, recursive=True, allow_not_found=True)
         below = [each for each in filesystem.get_file_info(selector) if each.type == FileType.File]
-        if pattern:
-            regex = re.compile(_as_regex(path))
-            matches = [each for each in below if regex.fullmatch(each.path)]
-            if not matches:
-                raise FileError("file", f"no file on the file system matches the pattern {path!r}")
-        else:
-            inside = {each.path: PurePosixPath(each.path[len(folder) :].lstrip("/")).parts for each in below}
-            matches = [each for each in below if not any(map(_is_hidden, inside[each.path]))]
-            _some([each.path for each in matches], path)
+        matches = (_matching if pattern else _not_hidden)(below, path)
     empty = next((each.path for each in matches if not each.size), None)
     if empty is not None:
         raise FileError("file", f"{empty!r} is empty")
     return sorted((each.path, int(each.size)) for each in matches)
+
+
+def _matching(files: Sequence[Any], pattern: str) -> list[Any]:
+    regex = re.compile(_as_regex(pattern))
+    matches = [each for each in files if regex.fullmatch(each.path)]
+    if not matches:
+        raise FileError("file", f"no file on the file system matches the pattern {pattern!r}")
+    return matches
+
+
+def _not_hidden(files: Sequence[Any], folder: str) -> list[Any]:
+    inside = [PurePosixPath(each.path[len(folder) :].lstrip("/")).parts for each in files]
+    matches = [each for each, parts in zip(files, inside, strict=True) if not any(map(_is_hidden, parts))]
+    _some([each.path for each in matches], folder)
+    return matches
 
 
 def _some(files: list[str], folder: str) -> list[str]:

@@ -145,7 +145,10 @@ class InDuckDB(Table):
         if self.n_files < 2 and (self.summed if arrays is None else not repeats(arrays)):
             return
         with self._explained():
-            self._found = sources = self._identities(names)
+            self._found = self._identities(names)
+        self._refuse_copies(self._found)
+
+    def _refuse_copies(self, sources: Sequence[tuple[str, Identity]]) -> None:
         folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in sources]
         overlap = find_overlap([[each] for _, each in sources], apart=lambda one, other: folders[one] != folders[other])
         begun = self._begun
