@@ -4,13 +4,15 @@ Nothing here is a list of files by hand. A test is near to a function if it runs
 one that names it), and nearer in this order of its file: it has the module's name in the module's room
 of `tests/`; it imports the module, or a name that the module makes public; it does none of this. Of equally near ones
 those that take the least time come first. Files that hold what was printed before (`PINNED`) are no evidence for a
-definition and left out.
+definition and left out. ``python tools/nearest.py [BASE]`` prints the files of tests that have the name of a module
+that changed since a commit, or import it.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -182,3 +184,19 @@ def _public(tree: ast.Module) -> set[str]:
         if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "__all__":
             return set(ast.literal_eval(each.value))
     return set()
+
+
+def changed_since(base: str, root: Path) -> list[str]:
+    """Files of tests that are nearest to the modules that changed since a commit, and those that changed themselves."""
+    said = [["git", "diff", "--name-only", base], ["git", "ls-files", "--others", "--exclude-standard"]]
+    found = [subprocess.run(each, cwd=root, capture_output=True, text=True, check=True).stdout for each in said]
+    paths = [path for path in "".join(found).splitlines() if path.endswith(".py") and (root / path).exists()]
+    files = [str(path.relative_to(root)) for path in sorted((root / "tests").rglob("test_*.py"))]
+    nearest = Nearest(root, {"ran": {file: [] for file in files}, "failed": [], "seconds": {}})
+    inside = [path.removeprefix("src/calibrant/") for path in paths if path.startswith("src/calibrant/")]
+    near = [test for path in inside for test in nearest.files(path)]
+    return list(dict.fromkeys([*(path for path in paths if path in files), *near]))
+
+
+if __name__ == "__main__":
+    print("\n".join(changed_since(sys.argv[1] if sys.argv[1:] else "HEAD", Path(__file__).parents[1])))

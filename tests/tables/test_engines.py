@@ -17,7 +17,10 @@ from calibrant import audit_table, find_segments
 from calibrant.segments.by_column import calibration_by_segment
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import frames
-from tests.tables.test_frames import assert_same_cells, rows
+
+for needed in ("dask.dataframe", "ibis"):
+    pytest.importorskip(needed)
+from tests.tables.test_frames import assert_same_cells, rows  # noqa: E402  # which makes frames of both
 
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the engines and their clients say at start and stop

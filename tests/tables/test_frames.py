@@ -1,8 +1,6 @@
 """One GROUP BY in every engine that runs in this process: the same cells as from arrays."""
 
-import dask.dataframe as dd
 import duckdb
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +10,7 @@ import pytest
 from calibrant.door.errors import InputError
 from calibrant.sketch.sketch import CalibrationSketch
 
+dd, ibis = (pytest.importorskip(name) for name in ("dask.dataframe", "ibis"))
 CONNECTION = duckdb.connect()
 ENGINES = {
     "pandas": lambda t: t.to_pandas(),

@@ -4,7 +4,6 @@ import json
 import math
 
 import duckdb
-import ibis
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -21,6 +20,7 @@ from calibrant.segments.by_column import calibration_by_segment
 from calibrant.sketch.sketch import CalibrationSketch
 from tests.tables.roads import file_by_segment, file_drift, read_file, sketch_file
 
+ibis = pytest.importorskip("ibis")
 pytestmark = pytest.mark.usefixtures("one_database")
 
 ROWS = 600
