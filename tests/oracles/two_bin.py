@@ -39,7 +39,7 @@ def squared_averaged_two_bin_error(y_true, y_prob, sample_weight=None, debiased=
 
 def averaged_two_bin_test(y_true, y_prob, sample_weight=None):
     """Of single rows the pairs of different ones; of weights the mean of a row's product with itself is taken off."""
-    if sample_weight is None:
+    if sample_weight is None or len(set(sample_weight)) == 1:  # equal weights are none
         return squared_averaged_two_bin_error(y_true, y_prob, debiased=True)
     rows = _rows(y_true, y_prob, sample_weight)
     own, squares = fsum(w * w * v * (1 - v) for v, _, w in rows), fsum(w * w for _, _, w in rows)
