@@ -135,7 +135,7 @@ def _monitor(path: Path) -> Any:
 
 OF_ROWS = ("checked.parquet", "rows.feather", "rows.csv", "rows.jsonl", "rows.csv.gz")
 NAMES = (
-    *("sketch.bytes", "gate.state", "monitor.json", "PlattScaling.json", "BetaScaling.json", "IsotonicScaling.json"),
+    *("whole.sketch", "gate.state", "monitor.json", "PlattScaling.json", "BetaScaling.json", "IsotonicScaling.json"),
     *("HistogramBinning.json", "TemperatureScaling.json", "DirichletScaling.json", "platt.text", "checked.parquet"),
     *("plain.parquet", "rows.feather", "rows.arrow", "rows.csv", "rows.jsonl", "rows.csv.gz", "rows.jsonl.gz"),
     *("checked.csv.zst", "plain.csv.zst", "sums.csv.gz", "sums.checked.parquet", "sketch.parquet"),
@@ -158,9 +158,7 @@ def kept() -> dict[str, Kept]:
     maps = [each.fit(P, Y) for each in (PlattScaling(), BetaScaling(), IsotonicScaling(), HistogramBinning(n_bins=4))]
     maps += [each.fit(three, np.arange(ROWS) % 3) for each in (TemperatureScaling(), DirichletScaling())]
     found = {
-        "sketch.bytes": Kept(
-            weighed.to_bytes(), lambda path: CalibrationSketch.from_bytes(path.read_bytes()).to_bytes()
-        ),
+        "whole.sketch": Kept(weighed.to_bytes(), lambda path: open_sketches(str(path)).sketch().to_bytes()),
         "gate.state": Kept(gate.to_bytes(), lambda path: CalibrationGate.load(path).to_bytes()),
         "monitor.json": Kept(json.dumps(monitor.to_dict()).encode(), _monitor),
         **{
@@ -181,7 +179,7 @@ def kept() -> dict[str, Kept]:
     }
     found["sums.csv.gz"] = Kept(found["rows.csv.gz"].data, _sums)
     found["sums.checked.parquet"] = Kept(found["checked.parquet"].data, _sums)
-    sealed = found["sketch.bytes"]
+    sealed = found["whole.sketch"]
     found["sketch.parquet"] = Kept(
         _as_parquet(sealed.data), lambda path: CalibrationSketch.from_parquet(path).to_bytes()
     )

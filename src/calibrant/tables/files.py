@@ -13,8 +13,9 @@ from typing import Any
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import HEAD, Identity, fingerprint, identities
 from calibrant.door.overlap import find_overlap, refuse
+from calibrant.tables.columns import same_names
 from calibrant.tables.duckdb import lacks_memory, shortened
-from calibrant.tables.folders import check_folder_columns
+from calibrant.tables.folders import check_folder_columns, check_same
 from calibrant.tables.formats.compressed import is_compressed
 from calibrant.tables.formats.json_rows import is_harness_log, read_harness_log
 from calibrant.tables.formats.registry import format_of_all, looks_like
@@ -65,6 +66,7 @@ class OpenedFile(InDuckDB):
         self.format = format_of_all(self.files, self.path)
         check_folder_columns(self.files, self.path)
         self._reader = self.format(self._connection, self.files)
+        self._checked: set[str] = set()
 
     @property
     def sources(self) -> list[str]:
@@ -100,7 +102,11 @@ class OpenedFile(InDuckDB):
     def twins(self) -> Mapping[str, list[str]]:
         """Names that DuckDB does not tell apart, by what they look like to it."""
         with self._explained():
-            return self._reader.twins()
+            folders = self._reader.folders if self.format.folders_are_twins else []
+            twins: dict[str, list[str]] = {}
+            for header in self._reader.headers:
+                twins |= same_names([*header, *folders], len(folders))
+            return twins
 
     def read(self, *, exclude_bad: bool = False, groups: str | None = None, **request: Any) -> Columns:
         """Read outcomes, predictions and weights; samples of lm-evaluation-harness where no column is asked for."""
@@ -212,7 +218,15 @@ class OpenedFile(InDuckDB):
         return alone
 
     def _rows(self, numbers: Sequence[str], keys: Sequence[str] = (), *, with_file: bool = False) -> Any:
-        return self._reader.relation(numbers, keys, with_file=with_file)
+        names, reader = [*numbers, *keys], self._reader
+        new = set(names) - self._checked
+        if new and len(self.files) > 1:
+            folders = {name.casefold() for name in reader.folders}
+            check_same(reader.types(), [name for name in numbers if name in new and name.casefold() not in folders])
+        if new:
+            reader.check_columns(new)
+        self._checked |= new
+        return reader.rows(names, with_file=with_file)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

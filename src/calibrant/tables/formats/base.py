@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from calibrant.door.errors import FileError, InputError
-from calibrant.tables.columns import same_names
 from calibrant.tables.duckdb import lacks_memory, literal, quoted, shortened
-from calibrant.tables.folders import check_same, folder_columns, folder_types
+from calibrant.tables.folders import folder_columns, folder_types
 from calibrant.tables.stamps import StampedFiles
 
 FILE = "_calibrant_file"
@@ -71,7 +70,6 @@ class Format:
 
     def __init__(self, connection: Any, files: StampedFiles) -> None:
         self.connection, self.files = connection, files
-        self._checked: set[str] = set()
 
     @classmethod
     def check(cls, file: str) -> None:
@@ -108,14 +106,9 @@ class Format:
         return [literal(file) for file in self.files]
 
     @property
-    def names(self) -> Sequence[str]:
-        """Names of the columns of the files."""
-        return ()
-
-    @property
     def columns(self) -> list[str]:
         """Names of the columns, those of the folders among them."""
-        return list(dict.fromkeys([*self.names, *self.folders]))
+        raise NotImplementedError
 
     @property
     def headers(self) -> list[Sequence[str]]:
@@ -125,26 +118,6 @@ class Format:
     def rows(self, names: Sequence[str], *, with_file: bool = False) -> Any:
         """These columns of all rows as a relation, in order; on demand with the file of each row as column FILE."""
         raise NotImplementedError
-
-    def relation(self, numbers: Sequence[str], keys: Sequence[str] = (), *, with_file: bool = False) -> Any:
-        """As `rows`, once the columns are found whole, and those of numbers the same in every file."""
-        names = [*numbers, *keys]
-        new = set(names) - self._checked
-        if new and len(self.files) > 1:
-            folders = {name.casefold() for name in self.folders}
-            check_same(self.types(), [name for name in numbers if name in new and name.casefold() not in folders])
-        if new:
-            self.check_columns(new)
-        self._checked |= new
-        return self.rows(names, with_file=with_file)
-
-    def twins(self) -> Mapping[str, list[str]]:
-        """Names that DuckDB does not tell apart, by what they look like to it."""
-        folders = self.folders if self.folders_are_twins else []
-        twins: dict[str, list[str]] = {}
-        for header in self.headers:
-            twins |= same_names([*header, *folders], len(folders))
-        return twins
 
     def row_counts(self) -> dict[str, int]:
         """File -> its rows, of a format that `counts_rows`."""

@@ -41,14 +41,18 @@ class Json(Format):
             raise FileError("file", f"{file!r} is cut or damaged: its array is not closed by ']'", allowed=AGAIN)
 
     @cached_property
-    def names(self) -> list[str]:
-        """Keys of all rows."""
+    def _keys(self) -> list[str]:
         return json_keys(self.connection, self.files)
+
+    @property
+    def columns(self) -> list[str]:
+        """Keys of all rows, and the columns that folders stand for."""
+        return list(dict.fromkeys([*self._keys, *self.folders]))
 
     @property
     def headers(self) -> list[Sequence[str]]:
         """The keys of all files, of each."""
-        return [self.names] * len(self.files)
+        return [self._keys] * len(self.files)
 
     def rows(self, names: Sequence[str], *, with_file: bool = False) -> Any:
         """All rows, with the values of these keys as JSON."""

@@ -74,12 +74,12 @@ class Text(Format):
         return dialects
 
     @property
-    def names(self) -> list[str]:
-        """Names of the columns; of several files DuckDB matches them in any case."""
+    def columns(self) -> list[str]:
+        """Names of the columns, those of the folders among them; of several files DuckDB matches them in any case."""
         by_case: dict[str, str] = {}
         for name in (name for dialect in self.dialects for name in dialect.names):
             by_case.setdefault(name.casefold(), name)
-        return list(by_case.values())
+        return list(dict.fromkeys([*by_case.values(), *self.folders]))
 
     @property
     def headers(self) -> list[Sequence[str]]:
