@@ -264,3 +264,25 @@ def test_a_sketch_without_a_key_is_not_another_than_one_that_has_it(tmp_path):
     write_rows(open_table(str(tmp_path / "half.parquet")), tmp_path / "third.parquet", names=NAMES, by=("day",))
     kept = [open_sketches(str(each)) for each in (place / "days.parquet", tmp_path / "third.parquet")]
     assert keep_merged(kept, tmp_path / "out.sketch", overwrite=True).n_rows == 90
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("state", [False, True])
+def test_row_numbers_of_each_file_acquit_nothing(tmp_path, first, state):
+    y, v = rows(900)
+    for name, at in (("a", slice(0, 600)), ("b", slice(300, 900))):
+        write(tmp_path / f"{name}.csv", y[at], v[at], list(range(first, first + 600)))
+    if state:
+        done = [run("gate", tmp_path / f"{n}.csv", "--max-distance", 0.3, "--anytime", tmp_path / "s") for n in "ab"]
+        assert [each.exit_code == 2 for each in done] == [False, True]
+        return
+    with pytest.raises(InputError, match="300 rows"):
+        open_table(tmp_path).read()
+    both = write(tmp_path / "twice.csv", np.r_[y, y], np.r_[v, v], list(range(first, first + 1800)))
+    with pytest.raises(InputError, match="twice"):
+        open_table(both).read()
+    coarse = tmp_path / "coarse"
+    coarse.mkdir()
+    for name, start in (("a", 0), ("b", 5)):  # numbers that go on from file to file are ids
+        write(coarse / f"{name}.csv", np.zeros(5, int), np.zeros(5), list(range(start, start + 5)))
+    assert len(open_table(coarse).read().y_prob) == 10

@@ -61,12 +61,14 @@ class Identity:
     bits : float
         Outcome information, up to 128.
     head : int or None
-        Fingerprint of the first 128 rows in order, where there are so many in a known order that are not by chance those
-        of another source.
+        Fingerprint of the first 128 rows in order, where there are so many in a known order, unless others begin
+        likewise by chance.
     head_bits : float
         Outcome information of these.
     ids : tuple of (str, int) or None
         What is called an id or a time, and the fingerprint of its values.
+    numbered : bool
+        Whether these are the numbers of its rows, from 0 or 1 on, which tell nothing of which rows they are.
     path : str or None
         Fingerprint of the real path that a state has it from.
     n_excluded : int
@@ -88,6 +90,7 @@ class Identity:
     n_excluded: int = 0
     sample: RowSample | None = field(default=None, repr=False)
     repeated: Repeats | None = field(default=None, compare=False)
+    numbered: bool = False
 
     def equals(self, other: Identity) -> bool:
         """Whether contents are equal, as far as both are known."""
@@ -99,19 +102,23 @@ class Identity:
         """Whether the first rows of both are the same in the same order."""
         return _known_equal(self.head, other.head)
 
+    def has_ids_of(self, other: Identity) -> bool:
+        """Whether both have ids or times of one kind, which are not both numbers of rows."""
+        known = self.ids is not None and other.ids is not None and self.ids[0] == other.ids[0]
+        return known and not (self.numbered and other.numbered)
+
     def apart(self, other: Identity) -> bool:
         """Whether ids or times tell them apart."""
-        known = self.ids is not None and other.ids is not None and self.ids[0] == other.ids[0]
-        return known and self.ids != other.ids
+        return self.has_ids_of(other) and self.ids != other.ids
 
     def bits_with(self, other: Identity) -> float:
         """Information in that contents are equal; equal ids leave nothing to chance."""
-        return CERTAIN if self.ids is not None and self.ids == other.ids else min(self.bits, other.bits)
+        return CERTAIN if self.has_ids_of(other) and self.ids == other.ids else min(self.bits, other.bits)
 
     def to_list(self) -> list[Any]:
         """As JSON."""
         prints = [None if each is None else f"{each:032x}" for each in (self.rows, self.cells, self.head)]
-        ids = None if self.ids is None else [self.ids[0], f"{self.ids[1]:016x}"]
+        ids = None if self.ids is None else [self.ids[0], f"{self.ids[1]:016x}", *([True] if self.numbered else [])]
         rest = [self.path, self.n_excluded, None if self.sample is None else self.sample.to_list()]
         return [self.count, *prints, self.bits, self.head_bits, ids, *rest]
 
@@ -128,9 +135,9 @@ class Identity:
         prints = [None if each is None else _from_hex(each, 32) for each in (rows, cells, head)]
         named = None if ids is None else (str(ids[0]), _from_hex(ids[1], 16))
         sample = None if drawn is None else RowSample.from_list(drawn)
-        return cls(
-            count, prints[0], prints[1], float(bits), prints[2], float(head_bits), named, path, n_excluded, sample
-        )
+        bits, head_bits, numbered = float(bits), float(head_bits), ids is not None and ids[2:] == [True]
+        rest = (named, path, n_excluded, sample)
+        return cls(count, prints[0], prints[1], bits, prints[2], head_bits, *rest, numbered=numbered)
 
 
 def fingerprint(path: str) -> str:
@@ -145,21 +152,25 @@ def identities(
     sizes: Sequence[int] | None = None,
     ids: UIntArray | None = None,
     ids_name: str = "",
+    numbered: Sequence[bool] = (),
 ) -> list[Identity]:
     """Identities of consecutive parts of rows, of so many rows each; of all rows by default."""
     sizes = [len(v)] if sizes is None else sizes
+    numbered = numbered or [False] * len(sizes)
     stops = np.cumsum(sizes)
     ends = _sums(y, v, w, ids, stops)
     sums = np.diff(ends, axis=0, prepend=np.zeros((1, kernel.LANES), dtype=np.uint64))
     found = []
-    for stop, size, lanes in zip(stops.tolist(), sizes, sums.tolist(), strict=True):
+    for stop, size, lanes, counts in zip(stops.tolist(), sizes, sums.tolist(), numbered, strict=True):
         part = slice(stop - size, stop)
         head, head_bits = _head(y[part], v[part], None if w is None else w[part])
         named = None if ids is None else (ids_name, lanes[4])
         bits = _bits_of_rows(y[part], v[part])
-        sample, repeated = sample_rows(y[part], v[part], None if ids is None else ids[part])
+        sample, repeated = sample_rows(y[part], v[part], None if ids is None else ids[part], numbered=counts)
         prints = _joined(*lanes[:2]), _joined(*lanes[2:4])
-        found.append(Identity(size, *prints, bits, head, head_bits, named, sample=sample, repeated=repeated))
+        found.append(
+            Identity(size, *prints, bits, head, head_bits, named, sample=sample, repeated=repeated, numbered=counts)
+        )
     return found
 
 
@@ -170,12 +181,14 @@ def beginnings(
     counts: Sequence[int],
     ids: UIntArray | None = None,
     ids_name: str = "",
+    *,
+    numbered: bool = False,
 ) -> list[Identity]:
     """Identities of the first rows, for each of these counts in rising order, without information."""
     found = []
     for count, lanes in zip(counts, _sums(y, v, w, ids, np.array(counts, dtype=np.int64)).tolist(), strict=True):
         named = None if ids is None else (ids_name, lanes[4])
-        found.append(Identity(count, _joined(*lanes[:2]), _joined(*lanes[2:4]), 0.0, ids=named))
+        found.append(Identity(count, _joined(*lanes[:2]), _joined(*lanes[2:4]), 0.0, ids=named, numbered=numbered))
     return found
 
 

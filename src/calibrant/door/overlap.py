@@ -127,8 +127,7 @@ def _sharing(sources: Sequence[Sequence[Identity]], about: int | None) -> Iterat
         (one, a), (other, b) = claims[j], claims[i]
         assert a.sample is not None
         assert b.sample is not None
-        same_ids = a.ids is not None and b.ids is not None and a.ids[0] == b.ids[0]
-        evidence = shared_rows(a.sample, b.sample, with_ids=same_ids)
+        evidence = shared_rows(a.sample, b.sample, with_ids=a.has_ids_of(b))
         if evidence is not None:
             yield Overlap("share", one, (other,), evidence.count, evidence.bits)
 

@@ -101,9 +101,12 @@ class Repeats:
 
 
 def sample_rows(
-    y: npt.NDArray[Any], v: npt.NDArray[Any], ids: UIntArray | None = None
+    y: npt.NDArray[Any], v: npt.NDArray[Any], ids: UIntArray | None = None, *, numbered: bool = False
 ) -> tuple[RowSample | None, Repeats | None]:
-    """The sample of rows in their order, and what shows that some are there twice; of event rates there is none."""
+    """The sample of rows in their order, and what shows that some are there twice; of event rates there is none.
+
+    Ids that are the numbers of the rows tell no two of them apart.
+    """
     if not len(v):
         return None, None
     slots = 2 << max(4, int(min(len(v), SIZE)).bit_length())
@@ -125,8 +128,12 @@ def sample_rows(
         records[name] = column & np.uint64(0xFFFFFFFF)
     records["n"] = np.minimum(table[:, 1 + kernel.COUNT], 0xFFFFFFFF)
     lag = table[:, 1 + kernel.STOP] - table[:, 1 + kernel.START]
-    evidence = _multiples(records, level, len(v), with_ids=ids is not None)
-    return RowSample(level, records.tobytes()), evidence or _steps(records, lag.astype(np.int64), level, len(v))
+    within = records
+    if numbered:
+        within = records.copy()
+        within["id"] = 0
+    evidence = _multiples(within, level, len(v), with_ids=ids is not None and not numbered)
+    return RowSample(level, records.tobytes()), evidence or _steps(within, lag.astype(np.int64), level, len(v))
 
 
 def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool) -> Repeats | None:

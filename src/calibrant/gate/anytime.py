@@ -588,7 +588,7 @@ class _Adding:
         if not begun.count:
             return
         first, state = self.gate.held[begun.sources[0]], repr(str(self.state))
-        same = rows is not None and first.ids is not None and rows.ids_name == first.ids[0]
+        same = rows is not None and rows.beginnings([first.count])[0].has_ids_of(first)
         same |= first.path is not None and first.path == self.origin.path
         if begun.count == n_rows:
             raise self._all_there(n_rows, certain=first.bits >= ENOUGH or same)

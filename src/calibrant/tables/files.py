@@ -136,7 +136,7 @@ class OpenedFile(InDuckDB):
         if self.is_harness_log or not ids_of(self.columns, names):
             return {}
         rows = self.ordered(names)
-        return {"ids": rows.ids, "ids_name": rows.ids_name}
+        return {"ids": rows.ids, "ids_name": rows.ids_name, "numbered": rows.numbered}
 
     def begun(
         self, names: Mapping[str, str], sources: Sequence[Identity], n_rows: int, *, exclude_bad: bool = False

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from calibrant.door.identity import Identity, beginnings, identities
 from calibrant.door.overlap import Overlap
-from calibrant.door.row_samples import ENOUGH, sample_rows
+from calibrant.door.row_samples import ENOUGH, mixed, sample_rows
 from calibrant.kernels.types import UIntArray
 from calibrant.tables.duckdb import quoted
 from calibrant.tables.formats.base import FILE
@@ -35,10 +35,11 @@ class Ordered:
     ids_name: str
     sizes: tuple[int, ...]
     files: tuple[str, ...] = ()
+    numbered: tuple[bool, ...] = ()
 
     def named(self) -> list[tuple[str, Identity]]:
         """File -> its identity, of each that holds rows."""
-        sources = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name)
+        sources = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name, self.numbered)
         return list(zip(self.files or ("",), sources, strict=True))
 
     def beginnings(self, counts: Sequence[int], start: int = 0) -> list[Identity]:
@@ -46,7 +47,9 @@ class Ordered:
         part = slice(start, start + max(counts, default=0))
         w = None if self.w is None else self.w[part]
         ids = None if self.ids is None else self.ids[part]
-        return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name)
+        starts = np.cumsum([0, *self.sizes]).tolist()
+        numbered = bool(self.numbered) and start in starts[:-1] and self.numbered[starts.index(start)]
+        return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name, numbered=numbered)
 
     def find_grown(self, sources: Sequence[Identity]) -> Overlap | None:
         """The first file that begins with all rows of another."""
@@ -113,22 +116,36 @@ def ordered(
 ) -> Ordered:
     """Rows of a relation that keeps its order; of several files by the hash of the name in its column FILE."""
     expressions = dict(numbers)
-    if ids:
-        texts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in ids)
-        expressions["_ids"] = f"md5_number_lower(concat_ws('|', {texts}))"
+    for at, name in enumerate(ids):
+        text = f"CAST({quoted(name)} AS VARCHAR)"
+        expressions[f"_id{at}"] = f"md5_number_lower(concat_ws('|', {text}))"
+        expressions[f"_number{at}"] = f"TRY_CAST({text} AS BIGINT)"
     if by_hash is not None:
         expressions["_of"] = f"hash({quoted(FILE)})"
     fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in expressions.items())).fetchnumpy()
-    columns = {argument: np.ma.filled(np.ma.asarray(fetched[argument], np.float64), np.nan) for argument in numbers}
-    y, v, w = three_columns(columns)
-    title = f"{kind}: {', '.join(ids)}" if ids else ""
-    of_ids = np.asarray(fetched["_ids"], np.uint64) if ids else None
-    if by_hash is None or not len(v):
-        return Ordered(y, v, w, of_ids, title, (len(v),))
-    of = np.asarray(fetched["_of"])
+    y, v, w = three_columns({argument: _filled(fetched[argument]) for argument in numbers})
+    if not len(v):
+        return Ordered(y, v, w, None, "", (0,))
+    of = np.zeros(len(v)) if by_hash is None else np.asarray(fetched["_of"])
     firsts = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
-    sizes = tuple(np.diff(np.r_[firsts, len(of)]).tolist())
-    return Ordered(y, v, w, of_ids, title, sizes, tuple(by_hash[each] for each in of[firsts].tolist()))
+    sizes = tuple(np.diff(np.r_[firsts, len(v)]).tolist())
+    files = () if by_hash is None else tuple(by_hash[each] for each in of[firsts].tolist())
+    if not ids:
+        return Ordered(y, v, w, None, "", sizes, files)
+    values = [_filled(fetched[f"_number{at}"]) for at in range(len(ids))]
+    counting = [bool((np.delete(np.diff(each, prepend=np.nan), firsts) == 1.0).all()) for each in values]
+    chosen = [at for at, counts in enumerate(counting) if not counts] or [*range(len(ids))]
+    of_ids = np.zeros(len(v), dtype=np.uint64)
+    for at in chosen:
+        of_ids = mixed(of_ids) + np.asarray(fetched[f"_id{at}"], np.uint64)
+    title = f"{kind}: {' and '.join(ids[at] for at in chosen)}"
+    numbered = tuple(all(counting) and all(each[first] in (0, 1) for each in values) for first in firsts)
+    return Ordered(y, v, w, of_ids, title, sizes, files, numbered)
+
+
+def _filled(column: Any) -> npt.NDArray[np.float64]:
+    filled: npt.NDArray[np.float64] = np.ma.filled(np.ma.asarray(column, np.float64), np.nan)
+    return filled
 
 
 def together(parts: Sequence[Ordered]) -> Ordered:
@@ -142,6 +159,7 @@ def together(parts: Sequence[Ordered]) -> Ordered:
         np.concatenate(ids) if ids else None,
         parts[0].ids_name,
         tuple(len(each.v) for each in parts),
+        numbered=tuple(counts for each in parts for counts in each.numbered),
     )
 
 
