@@ -146,7 +146,7 @@ def _compiled():
 def test_all_that_an_audit_calls_is_compiled_ahead():
     """In a process of its own: here other tests have called kernels with other types."""
     code = (
-        "import numpy as np, calibrant; from calibrant import ahead; from tests.cli.test_ahead import _compiled\n"
+        "import numpy as np, calibrant; from calibrant.cli import ahead; from tests.cli.test_ahead import _compiled\n"
         "for task in ahead._tasks(): task()\n"
         "before = _compiled()\n"
         "rng = np.random.default_rng(1); v = rng.random(6000)\n"

@@ -218,7 +218,10 @@ def test_the_command(tmp_path):
     pyarrow.parquet.write_table(table_of(y, v, group), path)
     pyarrow.parquet.write_table(table_of(y, np.sqrt(v), group), other)
     label = ["--pos-label", "yes"]
-    noted = run.invoke(app, ["audit", str(path), *label, "--resamples", "99"])
+    refused = run.invoke(app, ["audit", str(path), *label, "--resamples", "99"])
+    assert "holds about 160 rows twice" in refused.output
+    assert "--groups COLUMN" in refused.output
+    noted = run.invoke(app, ["audit", str(path), *label, "--resamples", "99", "--distinct"])
     assert "say --groups patient_id" in noted.stdout.replace("\n", " ")
     both = [*label, "--groups", "patient_id", "--seed", "0", "--resamples", "99"]
     done = run.invoke(app, ["audit", str(path), str(other), *both])

@@ -140,7 +140,7 @@ def test_its_state_does_not_grow_with_the_rows():
     y, v = rows(2000, 0.1)
     v = np.round(v, 2)
     few, many = (fed(y[:n], v[:n], n // 5, max_distance=0.1) for n in (1000, 2000))
-    assert len(many.to_bytes()) < 1.01 * len(few.to_bytes())
+    assert len(many.to_bytes()) < 1.05 * len(few.to_bytes())  # digits of larger numbers, and of samples of rows
     assert len(many.held) == 5  # by a batch it grows, of which so many are listed
 
 
@@ -264,8 +264,10 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     expected = json.loads(whole.to_bytes())
     for name in kept.keys() - {"seal", "held", "provenance"}:
         assert kept[name] == expected[name]
-    assert [each[:7] for each in kept["held"]] == expected["held"]
-    assert len({each[7] for each in kept["held"]}) == 3
+    paths = [each.pop(7) for each in kept["held"]]
+    assert len(set(paths)) == 3
+    assert [each.pop(7) for each in expected["held"]] == [None] * 3
+    assert kept["held"] == expected["held"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.csv", "1.csv", "2.csv", "state"]
     assert run(*options, "--so-far").stdout == done[-1].stdout  # what was printed, should it have been lost
     twice = run(days[0], *options)

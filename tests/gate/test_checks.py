@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import CalibrationSketch, InputError, calibration_gate, compare_calibration, population_bounds
+from calibrant import (
+    CalibrationSketch,
+    FileError,
+    InputError,
+    calibration_gate,
+    compare_calibration,
+    population_bounds,
+)
 from calibrant.cli.app import app
 from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
@@ -54,7 +61,9 @@ def copied(path):
 
 def gated(path, **asked):
     asked = {"max_distance": 0.1, "level": 0.05, **asked}
-    return check_opened(files.OpenedFile(path), GateRequest(**asked), Listener())
+    table = files.OpenedFile(path)
+    table.distinct = asked.get("distinct", False)  # as the commands have it
+    return check_opened(table, GateRequest(**asked), Listener())
 
 
 @pytest.fixture
@@ -240,7 +249,9 @@ def test_found_segments_of_groups_are_bounded_by_groups(tmp_path):
     columns = {"place": np.repeat(PLACE[:600], 10), "patient": np.repeat(np.arange(600), 10)}
     path = written(tmp_path / "groups.parquet", y_true=y, y_prob=v, **columns)
     asked = {"find": ("place",), "max_distance": 0.2}
-    alone = gated(path, **asked).checks[1].result
+    with pytest.raises(FileError, match=r"holds about 3,000 rows twice.*groups"):
+        gated(path, **asked)
+    alone = gated(path, **asked, distinct=True).checks[1].result
     grouped = gated(path, **asked, groups="patient", max_weight=10).checks
     assert (alone.n_beyond, alone.verdict) == (3, "beyond")
     assert (grouped[1].result.n_beyond, grouped[1].verdict) == (0, "undecided")
@@ -411,7 +422,7 @@ def test_of_regret_too_it_is_said_how_many_more_rows_decide(tmp_path):
     assert "more rows would decide, if the error stays as it is here" in done.stdout
     needed = json.loads(run(tmp_path / "few.csv", *asked, "--json").stdout)["rows_needed"]
     again = {name: np.tile(column, math.ceil(needed / 500)) for name, column in few.items()}
-    assert run(written(tmp_path / "again.csv", **again), *asked).exit_code == 0
+    assert run(written(tmp_path / "again.csv", **again), *asked, "--distinct").exit_code == 0
 
 
 @pytest.mark.parametrize(("said", "answer"), [("0,1", "write 0.1"), ("ten", "write it like 0.05 or 5%")])

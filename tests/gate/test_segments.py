@@ -53,7 +53,9 @@ def gated(path, kind, monkeypatch, **asked):
     monkeypatch.setattr(files, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
     groups = {"groups": "patient", "max_weight": MOST} if kind == "groups" else {}
     asked = {"max_distance": 0.1, "level": 0.05, "y_true": "y", "y_prob": "p", "find": ("store", "plan")} | asked
-    return check_opened(files.OpenedFile(path), GateRequest(**asked, **groups), Listener()).checks[1].result
+    table = files.OpenedFile(path)
+    table.distinct = asked.get("distinct", False)  # as the commands have it
+    return check_opened(table, GateRequest(**asked, **groups), Listener()).checks[1].result
 
 
 def audited(path, kind, max_distance):
@@ -160,7 +162,8 @@ def test_as_many_rows_as_are_said_to_decide_do(tmp_path, monkeypatch, kind):
     assert 1 < times < 40
     more = pd.concat([frame] * (times + 1))
     more["patient"] = np.arange(len(more)) // MOST
-    later = gated(written(tmp_path, more), kind, monkeypatch, max_distance=0.11, find=("store",))
+    distinct = {"distinct": True} if kind == "rows" else {}
+    later = gated(written(tmp_path, more), kind, monkeypatch, max_distance=0.11, find=("store",), **distinct)
     assert "store = s1" not in {each.name for each in later.undecided}
 
 

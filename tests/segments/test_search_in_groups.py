@@ -27,7 +27,7 @@ from tests.segments.test_search import coded
 from tests.strategies import examples
 
 NAMES = {"y_true": "y", "y_prob": "p", "groups": "g"}
-LEAST = ("calibrant.segments.group_sums.LEAST_GROUPS", "calibrant.segments.by_groups.LEAST_GROUPS")
+LEAST = ("calibrant.segments.candidates.LEAST_GROUPS", "calibrant.segments.by_groups.LEAST_GROUPS")
 
 
 @st.composite

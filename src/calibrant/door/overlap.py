@@ -19,8 +19,8 @@ _DISTINCT = Ways(
     "leave one out; --distinct says that they are other rows",
 )
 _TWICE = Ways(
-    "write each row once; distinct=True says that they are other rows",
-    "write each row once; --distinct says that they are other rows",
+    "write each row once; groups=COLUMN if rows of one group may be equal; distinct=True says that they are other rows",
+    "write each row once; --groups COLUMN if rows of one group may be equal; --distinct says that they are other rows",
 )
 _SMALL = 24  # sources of which every subset is added up
 _WORD = (1 << 64) - 1
@@ -70,6 +70,7 @@ def find_overlap(
     *,
     apart: Callable[[int, int], bool] = lambda _one, _other: False,
     about: int | None = None,
+    dependent: bool = False,
 ) -> Overlap | None:
     """Sources that hold the same rows, or one that is the sum of others; None if there are none.
 
@@ -83,6 +84,8 @@ def find_overlap(
         Whether something beside the rows tells two sources apart, where their contents do not settle it.
     about : int, optional
         Look for what this one has to do with the others alone.
+    dependent : bool, default False
+        Whether equal rows may depend on one another: then whole sources alone are compared.
     """
 
     def is_settled(overlap: Overlap) -> bool:
@@ -90,7 +93,7 @@ def find_overlap(
         of_two = overlap.how in ("copy", "begin") and sources[one][0].apart(sources[others[0]][0])
         return not overlap.certain and (of_two or all(apart(one, other) for other in others))
 
-    return strongest(each for each in _overlaps(sources, about) if not is_settled(each))
+    return strongest(each for each in _overlaps(sources, about, dependent) if not is_settled(each))
 
 
 def strongest(overlaps: Iterable[Overlap | None]) -> Overlap | None:
@@ -104,13 +107,14 @@ def strongest(overlaps: Iterable[Overlap | None]) -> Overlap | None:
     return best
 
 
-def _overlaps(sources: Sequence[Sequence[Identity]], about: int | None) -> Iterator[Overlap]:
+def _overlaps(sources: Sequence[Sequence[Identity]], about: int | None, dependent: bool) -> Iterator[Overlap]:
     """Every overlap, or every one that this source has a part in; the cheapest to find come first."""
-    among = _shared(sources), _totals([own for own, *_ in sources], about), _sharing(sources, about)
-    for each in itertools.chain(*among):
+    some = () if dependent else _sharing(sources, about)
+    for each in itertools.chain(_shared(sources), _totals([own for own, *_ in sources], about), some):
         if about in (None, each.one, *each.others):
             yield each
-    yield from (each for each in _repeated(sources) if about in (None, each.one))
+    if not dependent:
+        yield from (each for each in _repeated(sources) if about in (None, each.one))
 
 
 def _repeated(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:

@@ -67,6 +67,7 @@ def names_of(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
 def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, last: bool = True) -> Audited:
     """`audit_table` of a table that is open, and of which nothing more is asked where this is the last."""
     listener.stage("Reading")
+    table.dependent = request.groups is not None
     if table.n_files > 1:
         listener.note(f"{table.n_files:,} files are read as one table.")
     harness = is_harness_log(table, request.y_true, request.y_prob)

@@ -76,6 +76,7 @@ def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator
 
 def read_opened(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
     """The rows that the gate is of, and argument -> column."""
+    table.dependent = request.groups is not None
     read, names = _read(table, request, listener)
     if names and not is_harness_log(table, request.y_true, request.y_prob):
         _say_not_looked_at(table, names, request, listener)

@@ -113,8 +113,10 @@ class OpenedFile(InDuckDB):
         if self.is_harness_log and request.get("y_true") is None and request.get("y_prob") is None:
             with self._explained():
                 right, confidence = read_harness_log(self.files)
+                sizes = [len(right)]
+                if len(self.files) > 1:
+                    sizes = [len(read_harness_log([file])[0]) for file in self.files]
             if not self.distinct:
-                sizes = [len(read_harness_log([file])[0]) for file in self.files]
                 sources = identities(right, confidence, sizes=sizes)
                 refuse(find_overlap([[each] for each in sources]), list(map(repr, self.files)), FileError, "file")
             names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}

@@ -142,7 +142,7 @@ class InDuckDB(Table):
         if self._once or self.distinct or "y_true" not in names:
             return
         self._once = True
-        if self.n_files < 2 and (self.summed if arrays is None else not repeats(arrays)):
+        if self.n_files < 2 and (self.dependent or (self.summed if arrays is None else not repeats(arrays))):
             return
         with self._explained():
             self._found = self._identities(names)
@@ -150,7 +150,11 @@ class InDuckDB(Table):
 
     def _refuse_copies(self, sources: Sequence[tuple[str, Identity]]) -> None:
         folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in sources]
-        overlap = find_overlap([[each] for _, each in sources], apart=lambda one, other: folders[one] != folders[other])
+        overlap = find_overlap(
+            [[each] for _, each in sources],
+            apart=lambda one, other: folders[one] != folders[other],
+            dependent=self.dependent,
+        )
         begun = self._begun
         if begun is not None and not begun.certain and folders[begun.one] != folders[begun.others[0]]:
             begun = None

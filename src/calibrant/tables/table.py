@@ -137,6 +137,8 @@ class Table(ABC):
         Whether rows are to be summed where they lie instead of read.
     distinct : bool
         Whether all rows are other ones, even equal ones, as the caller says.
+    dependent : bool
+        Whether rows come in groups: a row that its group holds twice adds no evidence, and is no copy.
     has_rows : bool
         Whether it has columns of rows, and not sums alone.
     is_harness_log : bool
@@ -145,6 +147,7 @@ class Table(ABC):
 
     name: str | None = None
     distinct: bool = False
+    dependent: bool = False
     has_rows: ClassVar[bool] = True
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -148,7 +148,7 @@ def selected(source: str, names: Collection[str]) -> str:
 def as_read(path: str, name: str, files: StampedFiles | None = None) -> Iterator[None]:
     """Turn what pyarrow, DuckDB and a server raise into a message, and refuse files that are not those opened."""
     try:
-        with (StampedFiles(()) if files is None else files).unchanged():
+        with nullcontext() if files is None else files.unchanged():
             yield
     except Exception as problem:
         if isinstance(problem, InputError | ImportError) or lacks_memory(problem):
