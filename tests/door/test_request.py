@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,12 @@ def test_the_options_are_there_before_any_library():
     code = "import sys, calibrant.cli.app; sys.exit(sorted({'numpy', 'scipy', 'numba', 'duckdb'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (1, "[]")
+
+
+@pytest.mark.parametrize("request_of", [AuditRequest, partial(GateRequest, max_distance=0.1)])
+def test_a_search_is_no_deeper_than_its_columns(request_of):
+    for find, depth in ((("a",), 3), (("a", "b"), 4)):
+        with pytest.raises(InputError, match="max_depth: is more columns than find names"):
+            request_of(find=find, max_depth=depth)
+    for find, depth in ((("a",), 1), (("a", "b", "c"), 3), (("all",), 4), (("a",), 2)):  # 2 is the default
+        assert request_of(find=find, max_depth=depth).max_depth == depth

@@ -120,6 +120,11 @@ class Request:
     given: frozenset[str] | None = None
     """Options that were given, of the command line even where they are as by default."""
 
+    @property
+    def too_deep(self) -> bool:
+        """Whether segments are to combine more columns than are searched."""
+        return bool(self.find) and self.find != ("all",) and self.max_depth > len(self.find)
+
     def __post_init__(self) -> None:
         """Refuse what can be no value, before anything is read."""
         from calibrant.door import arguments
@@ -231,6 +236,11 @@ class CalibrationRequest(Request):
         """The columns, as `Table.choose` takes them: numbers of trials stand where weights do."""
         return super().columns | {"sample_weight": self.trials or self.sample_weight}
 
+    @property
+    def too_deep(self) -> bool:
+        """Whether segments are to combine more columns than are searched."""
+        return bool(self.find) and self.find != ("all",) and self.max_depth > len(self.find)
+
     def __post_init__(self) -> None:
         """Refuse what can be no value, before anything is read."""
         from calibrant.door.arguments import check_level, check_threshold
@@ -248,8 +258,12 @@ NO_SEARCH = "is of segments that are searched, and no search was asked for"
 SEARCH = Ways("name columns with find=", "name columns with --find")
 ROLES = "y_true y_prob sample_weight"
 """Why options have no effect, and which say what a column holds."""
+TOO_DEEP = Idle(
+    "too deep", "max_depth", "is more columns than find names", Ways("name more with find=", "name more with --find")
+)
 AUDIT = (
     Idle("no search", "max_depth", NO_SEARCH, SEARCH),
+    TOO_DEEP,
     Idle(
         "no drift",
         "reference",
@@ -324,7 +338,8 @@ class AuditRequest(CalibrationRequest):
             seeded(self.random_state)
         super().__post_init__()
         modes = ["search" if self.find else "no search", "drift" if self.drift else "no drift"]
-        self.refuse(*modes, *(["trials"] if self.trials else []))
+        modes += [mode for mode, on in (("trials", self.trials), ("too deep", self.too_deep)) if on]
+        self.refuse(*modes)
 
     @property
     def keys(self) -> tuple[str, ...]:

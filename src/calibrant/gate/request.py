@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from calibrant.door.errors import InputError
-from calibrant.door.request import LOG, NO_SEARCH, OF_CLASSES, OF_ROWS, ROLES, SEARCH, CalibrationRequest, Idle, option
+from calibrant.door.request import (
+    LOG,
+    NO_SEARCH,
+    OF_CLASSES,
+    OF_ROWS,
+    ROLES,
+    SEARCH,
+    TOO_DEEP,
+    CalibrationRequest,
+    Idle,
+    option,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +38,7 @@ GATE = (
     Idle("regret", "anytime", "needs --max-distance; a bound of regret holds for rows read once"),
     Idle("regret", "by find max_depth baseline max_worse", "is of --max-distance only"),
     Idle("no search", "max_depth", NO_SEARCH, SEARCH),
+    TOO_DEEP,
     Idle(
         "no baseline",
         "max_worse",
@@ -124,6 +136,7 @@ class GateRequest(CalibrationRequest):
             "baseline": bool(self.baseline),
             "no baseline": not self.baseline,
             "no search": not self.find,
+            "too deep": self.too_deep,
             "segments": bool(self.by or self.find),
             "segments of single rows": bool(self.by or self.find) and self.groups is None,
             "trials": self.trials is not None,
