@@ -104,7 +104,7 @@ def test_the_range_of_a_segment_leaves_out_the_end_that_belongs_to_its_neighbour
     assert segment_in_words(segment) == "predictions too low in [0.375, 0.5)"
 
 
-@given(st.floats(-14.0, -0.3), st.booleans())
+@given(st.floats(-14.0, -0.3) | st.integers(-14, -1).map(float), st.booleans())
 @examples(500)
 def test_a_rate_is_told_in_digits_that_tell_it_from_0_and_from_1(power, often):
     """Of rare events in two digits, of frequent ones as far from 100 as its first digit; between, in whole percent."""
@@ -125,7 +125,17 @@ def test_a_rate_is_told_in_digits_that_tell_it_from_0_and_from_1(power, often):
 
 @pytest.mark.parametrize(
     ("share", "told"),
-    [(0.00994, "0.99%"), (0.00996, "1.0%"), (0.0994, "9.9%"), (0.0996, "10%"), (0.9904, "99%"), (0.9906, "99.1%")],
+    [
+        (0.00994, "0.99%"),
+        (0.00996, "1.0%"),
+        (0.0994, "9.9%"),
+        (0.0996, "10%"),
+        (0.9904, "99%"),
+        (0.9906, "99.1%"),
+        (0.9999, "99.99%"),
+        (1e-4, "0.010%"),
+        (1.0 - 1e-6, "99.9999%"),
+    ],
 )
 def test_a_rate_has_two_digits_on_either_side_of_where_decimals_begin(share, told):
     assert rate(share) == told

@@ -136,7 +136,7 @@ class Premises(Result):
             if self.trials
             else None,
             "max_weight": self._max_weight(),
-            "unweighted": "Columns of weights were left out, as was asked (unweighted)." if self.unweighted else None,
+            "unweighted": "Any column of weights was left out, as was asked (unweighted)." if self.unweighted else None,
             "pos_label": None if self.pos_label is None else f"The event is the label {self.pos_label!s} (pos_label).",
             "excluded": f"{counted(self.n_excluded, 'bad row')} left out (exclude_bad)." if self.exclude_bad else None,
             "complete": None

@@ -74,21 +74,18 @@ def percent(share: float) -> str:
     return "over 99.9%" if shown == "100.0%" else shown
 
 
+def _digits(share: float) -> int:
+    """Place of the first digit of a percentage; the rounding of 1 - 0.9999 is no other place."""
+    return math.floor(math.log10(100.0 * share) + 1e-9)
+
+
 def rate(share: float) -> str:
     """How often something happens, as a percentage that never rounds to 0 or 100: 0.031%, 7.4%, 62%, 99.8%."""
     if not 1e-12 < share < 1.0 - 1e-9:
         return f"{min(max(share, 0.0), 1.0):.0%}"
     if share < 0.0995:
-        return (
-            f"{100.0 * share:.{min(10, 1 - math.floor(math.log10(100.0 * share)))}f}%"
-            if share < 0.00995
-            else f"{share:.1%}"
-        )
-    return (
-        f"{share:.0%}"
-        if share < 0.9905
-        else f"{100.0 * share:.{min(10, -math.floor(math.log10(100.0 * (1.0 - share))))}f}%"
-    )
+        return f"{100.0 * share:.{min(10, 1 - _digits(share / 0.995))}f}%" if share < 0.00995 else f"{share:.1%}"
+    return f"{share:.0%}" if share < 0.9905 else f"{100.0 * share:.{min(10, -_digits(1.0 - share))}f}%"
 
 
 def ends(low: float, high: float, before: float | None = None, after: float | None = None) -> tuple[str, str]:
