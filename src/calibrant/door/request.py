@@ -120,11 +120,6 @@ class Request:
     given: frozenset[str] | None = None
     """Options that were given, of the command line even where they are as by default."""
 
-    @property
-    def too_deep(self) -> bool:
-        """Whether segments are to combine more columns than are searched."""
-        return bool(self.find) and self.find != ("all",) and self.max_depth > len(self.find)
-
     def __post_init__(self) -> None:
         """Refuse what can be no value, before anything is read."""
         from calibrant.door import arguments

@@ -46,7 +46,9 @@ def open_sketches(path: str) -> KeptSketches:
         If they are none.
     """
     files = input_files(path)
-    if not hold_sketches(files):
+    with files.unchanged():
+        of_sketches = hold_sketches(files)
+    if not of_sketches:
         which = f", such as {files[0]!r}" if files[0] != path else ""
         raise FileError("file", f"{path!r} holds no sketches{which}", allowed="calibrant sketch makes them of rows")
     return KeptSketches(path, files)
