@@ -234,7 +234,7 @@ class CalibrationRequest(Request):
     @property
     def too_deep(self) -> bool:
         """Whether segments are to combine more columns than are searched."""
-        return bool(self.find) and self.find != ("all",) and self.max_depth > len(self.find)
+        return bool(self.find) and self.find != ("all",) and len(self.find) < self.max_depth <= DEEPEST
 
     def __post_init__(self) -> None:
         """Refuse what can be no value, before anything is read."""
