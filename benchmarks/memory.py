@@ -27,7 +27,7 @@ from run import forget_peak, peak_megabytes
 
 import calibrant
 from calibrant import decisions, inference, measures, recalibration
-from calibrant.recalibration.curves.registry import candidates
+from calibrant.recalibration.curves.registry import curves
 
 TABLE = Path(__file__).parent.parent / "docs" / "benchmarks-memory.md"
 ROWS = 1_000_000
@@ -98,7 +98,7 @@ def _few_values(call: Callable[..., Any]) -> Callable[..., Callable[[], Any]]:
 
 
 def _plain(name: str, **options: Any) -> tuple[str, Callable[..., Callable[[], Any]]]:
-    for room in (calibrant, measures, inference, decisions):
+    for room in (calibrant, measures, inference, decisions, recalibration):
         if hasattr(room, name):
             function = getattr(room, name)
             break
@@ -197,7 +197,10 @@ CALLS: dict[str, Callable[..., Callable[[], Any]]] = dict(
         _fits("PolynomialScaling"),
         _fits("AveragedScaling"),
         _fits("NearestCalibrated"),
-        _plain("choose_recalibrator", **FEW),
+        _plain("choose_recalibrator"),
+        _plain("compare_recalibrators"),
+        _plain("certified_gain", random_state=0),
+        ("censored_outcomes", lambda y, p: lambda: calibrant.censored_outcomes(p, y, horizon=0.5, least_followed=0.01)),
         # tables
         (
             "calibration_by_segment",
@@ -217,7 +220,7 @@ CALLS: dict[str, Callable[..., Callable[[], Any]]] = dict(
 )
 for each in (*measures.measures().values(), *inference.calibration_tests().values()):
     CALLS |= {} if each.name in CALLS else dict([_plain(each.name, **getattr(each, "parameters", {}))])
-for each in candidates(every=True).values():
+for each in curves().values():
     CALLS |= {} if f"{each.kind.estimator_name}.fit" in CALLS else dict([_fits(each.kind.estimator_name)])
 FEWER = {"restricted_lower_distance": 10_000, "two_sample_calibration_test": 10_000}
 """Rows of those that a million would keep busy for hours."""

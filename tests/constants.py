@@ -109,6 +109,30 @@ def costs(rows: tuple[Row, ...]) -> tuple[Fraction, Fraction, Fraction, Fraction
     return brier, 2 * area, 2 * envelope, max(x for _, x in points)
 
 
+def upper_distance(rows: tuple[Row, ...]) -> Fraction:
+    """Least cost of moving each part of a partition of the distinct predictions to its mean outcome."""
+    distinct = sorted({v for v, _ in rows})
+
+    def cost(parts: list[list[Fraction]]) -> Fraction:
+        total = Fraction(0)
+        for part in parts:
+            inside = [(v, y) for v, y in rows if v in part]
+            mean = Fraction(sum(y for _, y in inside), len(inside))
+            total += sum((abs(v - mean) for v, _ in inside), Fraction(0))
+        return total / len(rows)
+
+    def partitions(values: list[Fraction]) -> Iterator[list[list[Fraction]]]:
+        if not values:
+            yield []
+            return
+        for rest in partitions(values[1:]):
+            yield [[values[0]], *rest]
+            for at in range(len(rest)):
+                yield [*rest[:at], [values[0], *rest[at]], *rest[at + 1 :]]
+
+    return min(cost(parts) for parts in partitions(distinct))
+
+
 def broken(rows: tuple[Row, ...]) -> list[str]:
     """What does not hold of this sample; empty where all does."""
     share = Fraction(1, len(rows))
@@ -117,7 +141,10 @@ def broken(rows: tuple[Row, ...]) -> list[str]:
     smooth = exact.smooth_calibration_error([y for _, y in rows], [v for v, _ in rows])
     cutoff, upper = largest_sum(weighed), coupling_cost(rows)
     brier, area, loss, regret = costs(rows)
+    apart, room = upper_distance(rows) - upper, upper * (1 - upper)
+    beyond = apart**2 - room  # at most 2 / sqrt(3) times the room: squared, without roots
     held = {
+        "upper distance <= d + 1.468 sqrt(d (1 - d))": apart <= 0 or beyond <= 0 or 3 * beyond**2 <= 4 * room**2,
         "lower distance <= l1": upper <= l1,
         "lower distance <= 2 smooth": upper <= 2 * smooth,
         "smooth / 2 and l1 / 3 are values of potentials": max(smooth / 2, l1 / 3, squared) <= upper,

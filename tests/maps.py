@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.recalibration import HistogramBinning, PlattScaling, PolynomialScaling, ScalingBinning
-from calibrant.recalibration.curves.registry import candidates
+from calibrant.recalibration.curves.registry import curves
 
 OTHERWISE = {
     "platt": [PlattScaling(clip=1e-6)],
@@ -11,4 +11,4 @@ OTHERWISE = {
     "histogram": [HistogramBinning(n_bins=np.int64(4)), HistogramBinning(n_bins=4, strategy="uniform")],
     "scaling_binning": [ScalingBinning(n_bins=4), ScalingBinning(n_bins=3, scaling=PolynomialScaling())],
 }
-BINARY = [made for name, each in candidates(every=True).items() for made in OTHERWISE.get(name) or [each.estimator()]]
+BINARY = [made for name, each in curves().items() for made in OTHERWISE.get(name) or [each.estimator()]]

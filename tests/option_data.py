@@ -36,6 +36,9 @@ def frame(variant="", seed=0):
         held["y_true"] = np.where(held["y_true"] == 1, "yes", "no")
     if variant == "weight":
         held["weight"] = held.pop("mass")
+    if variant == "times":
+        came, left = -np.log(rng.random(N)) / rate, rng.uniform(0.2, 6.0, N) * (1 + site)
+        held["days"], held["died"] = np.minimum(came, left).round(4), (came <= left).astype(int)
     if variant == "counts":
         held["n"] = rng.integers(1, 9, N)
         held["y_true"] = rng.binomial(held["n"], rate) / held["n"]

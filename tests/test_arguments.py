@@ -69,7 +69,7 @@ def test_resamples_are_a_whole_number(name):
         refused(name, "n_resamples", wrong)
 
 
-@pytest.mark.parametrize("name", sorted(set(LEVELS) & set(RESAMPLES) & set(SEEDS) - {"choose_recalibrator"}))
+@pytest.mark.parametrize("name", sorted(set(LEVELS) & set(RESAMPLES) & set(SEEDS)))
 def test_scalars_of_numpy_are_numbers(name):
     few = 3000 if name == "two_sample_calibration_test" else 199
     try:
@@ -87,7 +87,7 @@ OF_CLASSES = {
     if ("canonical" in name or "class_wise" in name) and inspect.isfunction(getattr(inference, name))
 }
 LABELS = np.random.default_rng(1).integers(0, 2, 200)
-WITHOUT_REDRAWS = {"calibration_test", "choose_recalibrator", "two_sample_calibration_test"}  # rules of their own
+WITHOUT_REDRAWS = {"calibration_test", "two_sample_calibration_test"}  # rules of their own
 
 
 def call_any(name, **options):
@@ -123,7 +123,7 @@ def test_redraws_are_as_many_as_the_level_needs_and_no_more(name, level):
     assert needed == round((1.0 if tests else 2.0) / level) - 1
 
 
-@pytest.mark.parametrize("name", sorted({*LEVELS, *with_resamples(OF_CLASSES)} - {"choose_recalibrator"}))
+@pytest.mark.parametrize("name", sorted({*LEVELS, *with_resamples(OF_CLASSES)}))
 def test_a_result_keeps_the_level_and_rejects_from_it_on(name):
     options = {} if name not in {*RESAMPLES, *OF_CLASSES} else {"n_resamples": 99, "random_state": 0}
     try:

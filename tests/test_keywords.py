@@ -65,6 +65,8 @@ def table(function, data=ROWS, **options):
 COLUMNS = {
     "sample_weight": ROWS["mass"].to_numpy(),
     "groups": ROWS["patient"].to_numpy(),
+    "outcome_free_weights": True,
+    "sampling_fractions": {0: 0.4, 1: 1.0},
     "trials": 1 + np.arange(len(ROWS)) % 5,
     "pos_label": 0,
     "level": 0.45,
@@ -102,10 +104,17 @@ TABLE = {
     "min_rows": 100,
     "distinct": True,
     "filesystem": "s3",
+    "time": "days",
+    "event": "died",
+    "horizon": 1.5,
+    "strata": "site",
+    "least_followed": 0.99,
 }
+FOLLOWED = ("time", "event", "horizon", "strata", "least_followed")
+"""Keywords of rows that are followed for a time; the first three need one another."""
 BAD = option_data.frame("bad")
 WEIGHT = option_data.frame("weight")
-DATA = {"exclude_bad": BAD, "unweighted": WEIGHT}
+DATA = {"exclude_bad": BAD, "unweighted": WEIGHT, **dict.fromkeys(FOLLOWED, option_data.frame("times"))}
 
 BESIDE = {"sample_weight": {"max_weight": 90.0}, "groups": {"max_weight": 90.0}, "trials": {"max_weight": 90.0}}
 """Of functions that bound the population: what these keywords need."""
@@ -122,7 +131,7 @@ CALLS = {
     ("calibration_test", "trials"): (of_trials(calibrant.calibration_test, **QUICK), COLUMNS),
     ("compare_calibration", "paired"): (two(**QUICK), COLUMNS),
     ("compare_calibration", "other rows"): (two(y_true_b=ROWS["y_other"], **QUICK), COLUMNS),
-    ("choose_recalibrator", "single"): (single(calibrant.choose_recalibrator, **QUICK), COLUMNS),
+    ("choose_recalibrator", "single"): (single(calibrant.choose_recalibrator), COLUMNS),
     ("clinical_calibration", "single"): (single(calibrant.clinical_calibration, **QUICK), COLUMNS),
     ("clinical_calibration", "trials"): (of_trials(calibrant.clinical_calibration, **QUICK), COLUMNS),
     ("decision_curve", "single"): (single(curve_and_band), COLUMNS),
@@ -169,6 +178,9 @@ def _answer(name, mode, keyword, given):
     if name in ("audit_table", "find_segments"):
         data = DATA.get(keyword, ROWS)
         own = SEGMENTS if name == "find_segments" else {**NAMES, **QUICK}
+        if keyword in FOLLOWED:
+            own = {each: value for each, value in own.items() if each != "y_true"}
+            more |= {each: values[each] for each in FOLLOWED[:3] if each != keyword}
         return _outcome(lambda: call(data, **{**own, **more}))
     return _outcome(lambda: call(**more))
 

@@ -3,9 +3,12 @@
 import inspect
 import math
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -15,7 +18,7 @@ from calibrant.decisions.curve import acting_from_sample
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.gate.checks import check_opened
+from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
 from calibrant.inference.comparison.compare import compare_calibration_on_rows
 from calibrant.report.html import bars, document
@@ -39,7 +42,10 @@ KINDS = {
 LEVEL = 0.16
 # Parts of the level that each of several claims has: ends of bounds, a search and what it leaves, one of three classes;
 # and advice, which is surer than the answer.
-PARTS = (1.0, 1 / 5, 1 / 40, 99 / 100, 1 / 100, 1 / 3, 1 / 10)
+PARTS = (1.0, 1 / 5, 1 / 45, 99 / 100, 1 / 100, 1 / 3, 1 / 10)
+# Of two checks each has half of the level for "beyond" and all of it for "within".
+HALVED = {"lower_end": [1 / 2], "bounded": [1 / 2], "Totals.population_intervals": [1 / 2, 6]}
+IN_HALVES = ("gate, find", "gate, find, within", "gate, find, groups", "gate, baseline")
 # What is said without a level, and a search that nobody asked for.
 WITHOUT = {("_needed", 1.0), ("__init__", 0.05), ("check_level", 0.05), ("check_resamples", 0.05)}
 TABLE = pa.table(
@@ -93,6 +99,37 @@ def columns_of(name):
 def viewed(found):
     """What shows an audit."""
     return bars(found), found.summary(), str(found), document(found), found.to_dict()
+
+
+MORE_TABLE = TABLE.append_column("q", pa.array(np.sqrt(V))).append_column("r", pa.array(V**2))
+SKETCH = calibrant.CalibrationSketch().update(Y, V, sample_weight=KINDS["weights"]["sample_weight"])
+
+
+def gated_table(columns=("y", "p", "place"), **options):
+    request = GateRequest(**NAMES, level=LEVEL, **{"max_distance": 0.1, **options})
+    return check_opened(OpenedFrame(WEIGHTED.select(list(columns))), request, Listener()).summary()
+
+
+def gated_sums(**options):
+    opened = OpenedFrame(pl_lazy().select(["y", "p"]))
+    return check_opened(opened, GateRequest(**NAMES, level=LEVEL, **options), Listener()).summary()
+
+
+WEIGHTED = TABLE.append_column("w", pa.array(KINDS["weights"]["sample_weight"]))
+OF_WEIGHTS = {"columns": ("y", "p", "w"), "sample_weight": "w", "max_weight": 2.0}
+OF_GROUPS = {"columns": ("y", "p", "place", "who"), "groups": "who", "max_weight": 4.0}
+
+
+def with_file(call):
+    """A call in a folder of its own, with the table as a file there."""
+    with tempfile.TemporaryDirectory() as folder:
+        pq.write_table(TABLE.select(["y", "p"]), Path(folder, "rows.parquet"))
+        return call(Path(folder))
+
+
+def with_state(folder):
+    state = folder / "gate.state"
+    return gated_table(("y", "p"), anytime=state), check_state(state, level=LEVEL).summary()
 
 
 def searched(lazy, **names):
@@ -161,6 +198,30 @@ CALLS = {
     "search, groups": lambda: calibrant.find_segments(
         TABLE, level=LEVEL, features=["place"], groups="who", **NAMES, **DRAWN
     ).summary(),
+    "gate, find": lambda: gated_table(find=("place",)),
+    "gate, find, within": lambda: gated_table(find=("place",), max_distance=0.45),
+    "gate, find, groups": lambda: gated_table(find=("place",), **OF_GROUPS),
+    "gate, by groups": lambda: gated_table(by=("place",), **OF_GROUPS),
+    "gate, weights": lambda: gated_table(**OF_WEIGHTS),
+    "gate, regret": lambda: gated_table(("y", "p"), max_regret=0.1, max_distance=None),
+    "gate, regret, weights": lambda: gated_table(max_regret=0.1, max_distance=None, **OF_WEIGHTS),
+    "gate, sums": lambda: gated_sums(max_distance=0.1),
+    "gate, regret, sums": lambda: gated_sums(max_regret=0.1),
+    "gate, baseline": lambda: with_file(lambda f: gated_table(("y", "p"), baseline=str(f / "rows.parquet"))),
+    "gate, state": lambda: with_file(with_state),
+    "weighted sketch": lambda: (
+        SKETCH.gate(max_distance=0.1, max_weight=2.0, level=LEVEL).summary(),
+        SKETCH.test(max_weight=2.0, outcome_free_weights=True, level=LEVEL, n_resamples=39),
+        SKETCH.audit(max_weight=2.0, level=LEVEL).summary(),
+    ),
+    "two forecasts": lambda: calibrant.audit_table(MORE_TABLE, y_true="y", y_prob=["p", "q"], level=LEVEL, **DRAWN),
+    "forecasts": lambda: calibrant.audit_table(MORE_TABLE, y_true="y", y_prob=["p", "q", "r"], level=LEVEL, **DRAWN),
+    "audit, reference": lambda: calibrant.audit_table(
+        TABLE.drop(["who", "place"]), **NAMES, drift="day", reference=0, level=LEVEL, **DRAWN
+    ),
+    "band, groups": lambda: calibrant.decision_curve(Y, V, groups=KINDS["groups"]["groups"]).band(level=LEVEL, **DRAWN),
+    "test, certain": lambda: inference.calibration_test(Y, Y.astype(float), level=LEVEL, **DRAWN),
+    "search, lazy": lambda: calibrant.find_segments(pl_lazy(), level=LEVEL, features=["place"], **NAMES, **DRAWN),
     "search, to bound": lambda: searched(lazy=False),
     "search, sums": lambda: searched(lazy=True),
     "pair": lambda: calibrant.compare_calibration(Y, V, np.sqrt(V), level=LEVEL, **DRAWN).summary(),
@@ -191,5 +252,11 @@ def test_the_level_is_handed_on_as_it_is_or_a_share_of_it(call, monkeypatch):
         assert problem.argument in ("groups", "sample_weight", "trials", "y_true", "y_prob")  # noqa: PT017
         return
     found -= WITHOUT
+    if call in IN_HALVES:
+        for name in {name for name, _ in found} & {*HALVED}:
+            own = {each for each in found if each[0] == name}
+            assert sorted(each / LEVEL for _, each in own) == pytest.approx(HALVED[name])
+            found -= own
+        found -= {("__init__", LEVEL / 2)}  # of the bounds of all segments
     assert max(each for _, each in found) == LEVEL
     assert {each for each in found if not any(math.isclose(each[1], LEVEL * part) for part in PARTS)} == set()

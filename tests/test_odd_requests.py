@@ -98,7 +98,8 @@ def test_deep_json(tmp_path, where, depth):
 def test_a_name_that_holds_a_comma_stands_in_quotes(tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"y_true": Y, "y_prob": P, "a,b": THIRDS, "c": THIRDS % 2}), path)
-    assert run(*QUICK, path, "--by", '"a,b",c').exit_code == 0
+    done = run(*QUICK, path, "--by", '"a,b",c')
+    assert done.exit_code == 0, done.output
     done = run(*QUICK, path, "--by", "a,b")
     assert done.exit_code == 2
     assert "there is no column 'a'" in done.stderr
@@ -110,7 +111,8 @@ def test_a_name_that_holds_a_comma_stands_in_quotes(tmp_path):
 def test_a_full_disk_is_told_of_the_file_that_it_has_no_place_for(tmp_path, monkeypatch, command, ending):
     rows, one, out = tmp_path / "rows.parquet", tmp_path / "one.sketch", tmp_path / f"out.{ending}"
     pq.write_table(pa.table({"y_true": Y, "y_prob": P}), rows)
-    assert run("sketch", rows, "-o", one).exit_code == 0
+    done = run("sketch", rows, "-o", one)
+    assert done.exit_code == 0, done.output
 
     def full(_descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -73,6 +73,7 @@ MODES = {
         "in groups": Mode(args=("--groups", "patient")),
         "trials": Mode("rates", args=("--trials", "n")),
         "no resamples": Mode(args=("--resamples", "0")),
+        "groups without resamples": Mode(args=("--groups", "patient", "--resamples", "0")),
         "summed find": Mode("summed", args=("--find", "site,kind")),
     },
     "gate": {
@@ -116,15 +117,32 @@ COMMON = {
     "--sample-weight": Value(("mass",)),
     "--by": Value(("kind",)),
     "--exclude-bad": Value((), "bad", if_any=True),
-    "--unweighted": Value((), "weight", if_any=True),
+    "--unweighted": Value((), "weight"),
     "--pos-label": Value(("no",), "labels", if_any=True),
     "--filesystem": Value(("file://{folder}/there",)),
     "--json": Value(),
     "--distinct": Value((), "twice", if_any=True),
 }
+FOLLOWED = {"--time": "days", "--event": "died", "--horizon": "1.5"}
+
+
+def _followed(option, value=None):
+    """A value of one of the options of rows that are followed for a time, beside those that it needs."""
+    beside = tuple(part for name, each in FOLLOWED.items() if name != option for part in (name, each))
+    return Value((value or FOLLOWED[option],), "times", beside=beside)
+
+
+FRACTIONS = {
+    "--sampling-fractions": Value(("0:0.4,1:1",)),
+    **{option: _followed(option) for option in FOLLOWED},
+    "--strata": _followed("--strata", "site"),
+    "--least-followed": _followed("--least-followed", "0.99"),
+}
 VALUES = {
     "audit": {
         **COMMON,
+        **FRACTIONS,
+        "--outcome-free-weights": Value((), beside=("--sample-weight", "mass")),
         "--max-distance": Value(("0.3",)),
         "--threshold": Value(("0.3",)),
         "--html": Value(("out.html",)),
@@ -141,6 +159,7 @@ VALUES = {
     },
     "gate": {
         **COMMON,
+        **FRACTIONS,
         "--max-distance": Value(("0.001",)),
         "--max-regret": Value(("0.001",)),
         "--threshold": Value(("0.9",)),
@@ -221,6 +240,11 @@ PAIRS = [
 @given(st.sampled_from(PAIRS))
 def test_so_it_does_beside_every_other(case):
     matters_or_is_refused(*case)
+
+
+@pytest.mark.parametrize("other", ["--sample-weight", "--groups"])
+def test_a_level_matters_or_is_refused_where_nothing_is_drawn(other):
+    matters_or_is_refused("audit", "no resamples", "--level", other)
 
 
 def matters_or_is_refused(command, mode, option, other=None):
@@ -370,7 +394,7 @@ def test_a_file_that_may_not_be_read_is_told_as_one(command, tmp_path, monkeypat
     )
     done = CliRunner().invoke(app, [command, str(place / name), *how.args])
     assert done.exit_code == 2
-    assert f"file: {str(place / name)!r} cannot be read: Permission denied" in done.stderr
+    assert f"FILE: {str(place / name)!r} cannot be read: Permission denied" in done.stderr
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "reproduce")])

@@ -65,7 +65,12 @@ def certificate():
 
 @cache
 def choice():
-    return recalibration.choose_recalibrator(Y, V, n_resamples=20, random_state=0)
+    return recalibration.choose_recalibrator(Y, V)
+
+
+@cache
+def comparison_of_maps():
+    return recalibration.compare_recalibrators(Y, V, methods=["temperature"])
 
 
 @cache
@@ -126,6 +131,7 @@ MADE = {
     "CalibrationBins": lambda: calibrant.calibration_bins(Y, V),
     "CalibrationMonitor": monitor,
     "CalibrationSketch": sketch,
+    "CensoredOutcomes": lambda: calibrant.censored_outcomes(np.arange(1.0, 7.0), [1, 0, 1, 1, 0, 1], 4.0),
     "CalibrationTestResult": lambda: calibrant.calibration_test(Y, V, n_resamples=39, random_state=0),
     "ClassEvidence": lambda: calibrant.inference.class_wise_test(LABELS, TABLE).each_class[0],
     "ClassWiseResult": lambda: calibrant.inference.class_wise_test(LABELS, TABLE),
@@ -179,8 +185,12 @@ MADE = {
     "Potentials": lambda: certificate().potentials,
     "Question": lambda: by_class().classes.questions[0],
     "RecalibratedClassifier": lambda: calibrant.RecalibratedClassifier(LogisticRegression(), cv=2).fit(X, Y),
+    "CertifiedGain": lambda: recalibration.certified_gain(Y, V, random_state=0),
     "RecalibrationChoice": choice,
-    "RecalibrationScore": lambda: choice().scores[0],
+    "RecalibrationComparison": comparison_of_maps,
+    "RecalibrationGain": lambda: choice().gain,
+    "RecalibrationScore": lambda: comparison_of_maps().scores[0],
+    "ScoreGain": lambda: choice().gain.log_loss,
     "RegretBounds": lambda: calibrant.inference.regret_bounds(Y, V),
     "Region": lambda: calibrant.audit(Y, V**4, n_resamples=39, random_state=0).regions[0],
     "RepairScore": lambda: repair().scores_[1],

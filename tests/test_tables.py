@@ -45,6 +45,7 @@ SOURCES = {
     ("lower.md", "Event rates that are nearly the predictions"): ONCE,
     ("lower.md", "Steps that a few pairs block"): ONCE,
     ("recalibration.md", "The averaged map"): "tests/test_tables.py::test_prior_weights_are_those_of_the_page",
+    ("recalibration.md", "An error that is proved: `certified_gain`"): ONCE,
     ("report.md", "What is said about chance"): ONCE,
     ("smooth.md", "Limits"): ONCE,
     ("tcal.md", "Time"): "benchmarks/tcal.py",

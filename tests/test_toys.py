@@ -100,10 +100,10 @@ found = calibrant.audit(rng.integers(0, 2, 60), rng.random(60), n_resamples=0)
 said["audit"] = [list(found.measures)[-1], "mean gap" in found.summary().lower(), "mean_gap" in found.to_json()]
 found.to_html("report.html")
 said["report"] = "Mean gap" in Path("report.html").read_text()
-from calibrant.recalibration import RecalibratedClassifier, ShiftScaling, from_json
+from calibrant.recalibration import RecalibratedClassifier, ShiftScaling, compare_recalibrators, from_json
 saved = from_json(ShiftScaling().fit([0.25, 0.25], [0, 1]).to_json())
-said["map"] = [saved.shift_, calibrant.choose_recalibrator(
-    rng.integers(0, 2, 60), rng.random(60), methods=["shift"], random_state=0).scores[1].method]
+said["map"] = [saved.shift_, compare_recalibrators(
+    rng.integers(0, 2, 60), rng.random(60), methods=["shift"]).scores[1].method]
 Path("said.json").write_text(json.dumps(said))
 """
 

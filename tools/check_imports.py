@@ -64,10 +64,6 @@ PACKAGE_ITSELF = {"report", "cli"}
 """Rooms that may ask the package itself, as users do: for its version, or for public names."""
 
 
-TYPES_FROM_ABOVE = {"sketch/queries.py": {"calibrant.findings.results.Audit"}}
-"""What a module looks up by name when asked it may name for type checkers, in a type-checking block."""
-
-
 ABOVE = {"decisions/views.py", "sketch/queries.py", "sketch/sketch.py", "findings/views.py"}
 """Who may look a module of a room above up, by `lazily.above`, when it is needed."""
 
@@ -111,18 +107,18 @@ def faults_of_package() -> list[str]:
             continue
         ours, theirs = below(room), LIBRARIES.get(room, set())
         tree = ast.parse(path.read_text())
-        from_above = TYPES_FROM_ABOVE.get(path.relative_to(PACKAGE).as_posix(), set())
         looks = "calibrant.lazily.above" in {name for _, name in imported(tree, "")}
         if looks and path.relative_to(PACKAGE).as_posix() not in ABOVE:
             faults.append(f"{path.relative_to(ROOT)}: may not look above its room")
         for line, name in imported(tree, ".".join(["calibrant", *parts[:-1]])):
-            if name in from_above and line in for_types(tree):
-                continue
             top, _, rest = name.partition(".")
             if top == "calibrant":
                 target = rest.split(".")[0]
-                is_room = (PACKAGE / target).is_dir() or (PACKAGE / f"{target}.py").exists()
-                if room != "__init__" and is_room and target not in ours and target != room:
+                if not ((PACKAGE / target).is_dir() or (PACKAGE / f"{target}.py").exists()):
+                    if line in for_types(tree):
+                        continue  # type checkers know a public name without looking above
+                    target = ""
+                if target not in ours and target != room:
                     faults.append(f"{path.relative_to(ROOT)}:{line}: {room} may not import {name}")
             elif top not in sys.stdlib_module_names and top not in theirs:
                 faults.append(f"{path.relative_to(ROOT)}:{line}: {room} may not import {top}")

@@ -62,6 +62,9 @@ calibrant.CalibrationSketch().update(y, p, p)  # wrong: weights by keyword
 VALUES = {
     "y_true": "y",
     "y_prob": "p",
+    "time": "p",
+    "event": "y",
+    "horizon": "0.5",
     "y_prob_a": "p",
     "y_prob_b": "p",
     "predictor": "p",

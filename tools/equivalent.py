@@ -1,13 +1,96 @@
-"""Mutants that change no answer, each with the argument why; `tools/mutate.py` tells them apart from what survives."""
+"""Mutants that change no answer, each with the argument why; `tools/mutate.py` tells them apart from what survives.
+
+Some follow from what a number is (`RULES`); of the others each place is named (`EQUIVALENT`).
+"""
 
 from __future__ import annotations
 
-_SLACK = "the slack is above the rounding of a statistic and below any real difference, before and after"
+import re
+from collections.abc import Callable
+
+from mutants import Mutant
+
 _SEARCH = "how a search goes on; it ends at the same proof, however it got there"
+_PRUNED = "what leaves out less of what is on no path that is short enough; the path that is found is the same"
 _LOOK = "how a picture looks: no mark, number or word of it is another"
 
-# file below src/calibrant, function ("" for what runs on import), expression before, expression after: why
-EQUIVALENT: dict[tuple[str, str, str, str], str] = {
+# file below src/calibrant, function ("" for what runs on import), expression before, expression after; and where that
+# is not one place, the line of code (of a guard the one before): why
+EQUIVALENT: dict[tuple[str, ...], str] = {
+    **{
+        ("kernels/lattice.py", "shortest_path", *change): _PRUNED
+        for change in (
+            ("state = before[state, 1] continue", "pass", "if start > most:"),
+            (
+                "state = before[state, 1] continue",
+                "pass",
+                "if far_table[here] == _EMPTY or start + far_cost[far_table[here]] > total:",
+            ),
+            ("continue", "pass", "if mu2 < steepest and not skips:"),
+            ("2.0", "2.5", "if here_slack - 2.0 / n1 <= allowed and mu > steepest:"),
+            ("2.0", "2.5", "if here_slack - 2.0 / n2 <= allowed:"),
+            ("1.0", "1.25", "if 0.5 * (here_slack + edge_slack) - 1.0 / n1 <= allowed:"),
+            ("1.0", "1.25", "if 0.5 * (here_slack + edge_slack) - 1.0 / n2 <= allowed:"),
+        )
+    },
+    **{
+        (
+            "kernels/partitions.py",
+            "improve",
+            "continue",
+            "pass",
+            line,
+        ): "a move that changes nothing is tried, and undone"
+        for line in (
+            "if name == here or (empty and tried_empty):",
+            "if here == there:",
+            "if cost[name] == 0.0 or cost[other] == 0.0:",
+        )
+    },
+    ("segments/by_groups.py", "sums_again", "continue", "pass", "if here.start == here.stop:"): (
+        "sums of no parts, which add no rows"
+    ),
+    (
+        "recalibration/curves/averaged.py",
+        "_fit",
+        "1.0",
+        "1.25",
+        "self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}",
+    ): "weights add up to more than 1 by rounding only",
+    ("measures/lower.py", "_play", "8", "9", "if step == most or step % max(8, step // 8) == 0:"): (
+        "how often it is looked whether the bracket is narrow enough"
+    ),
+    ("cli/ahead.py", "_fit", "0.0", "1.0"): "which labels they are does not matter where kernels are compiled for them",
+    ("tables/features.py", "values", "2", "3", "groups = _here(grouped.head(MOST_VALUES + 2))"): (
+        "one value more is read of those that are too many"
+    ),
+    (
+        "kernels/lower_repair.py",
+        "_repaired",
+        "return gap",
+        "pass",
+    ): ("where a part of the gap is too much, so is the whole"),
+    ("recalibration/curves/temperature.py", "temperature", "return 1.0 / after", "pass"): (
+        "a bisection goes on where there is nothing in between"
+    ),
+    ("kernels/lower_repair.py", "longer", "return True, far, long, aimed", "pass"): _SEARCH,
+    ("findings/regions.py", "regions_from_witness", "return ()", "pass"): (
+        "stretches without an error are left out one by one as well"
+    ),
+    (
+        "door/identity.py",
+        "information",
+        "1.0",
+        "1.25",
+        "bits -= float(np.log2(np.minimum(np.maximum(*equal), 1.0)).sum())",
+    ): "the mean of numbers that are at most 1 is above 1 by rounding only",
+    (
+        "decisions/belt.py",
+        "_ends",
+        "0.0",
+        "1.0",
+        "new = push * math.sqrt(allowed / used) if 0.0 < used < math.inf else 0.0",
+    ): _SEARCH,
     ("segments/candidates.py", "", "53", "54"): "1 - 2^-54 is 1, and no prediction lies between 1 - 2^-53 and 1",
     ("measures/distance.py", "check_predictor", "level", "(2 * level)"): (
         "the levels name the parts of a partition; twice the levels name the same parts"
@@ -18,15 +101,18 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("measures/distance.py", "partition_by_columns", "3.0", "3.75"): (
         "how fast the budget grows; the proof ends at the gap, however it got there"
     ),
-    ("measures/logistic.py", "", "1e-9", "1.25e-09"): "both methods of the fit end at the one optimum",
     ("measures/lower_solve.py", "_lift_coupling", "cost < self.upper", "(cost <= self.upper)"): (
         "one coupling takes the place of another that costs the same"
     ),
     ("findings/reliability.py", "reflected_gaussian", "image <= at.max() + far", "(image < at.max() + far)"): (
         "a kernel is left out right where it has vanished"
     ),
-    ("resampling/redraw.py", "pvalues_among", "1e-12", "1.25e-12"): _SLACK,
-    ("resampling/redraw.py", "joint_pvalue", "1e-12", "1.25e-12"): _SLACK,
+    (
+        "measures/distance_lattice.py",
+        "_prove",
+        "max(first.work, second.work) > 2 * min(first.work, second.work)",
+        "not (max(first.work, second.work) > 2 * min(first.work, second.work))",
+    ): _SEARCH,
     ("measures/distance_lattice.py", "_prove", "first.work < second.work", "(not (first.work < second.work))"): _SEARCH,
     ("kernels/lattice.py", "shortest_path", "level", "(2 * level)"): (
         "only looks before the proof leave out what costs more than the cheapest beyond a level"
@@ -49,19 +135,11 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("inference/bounds/every_measure.py", "teach", "draws.moved is None", "(not (draws.moved is None))"): (
         "what is not learned beforehand is learned when it is asked for"
     ),
+    ("resampling/redraw.py", "_of_signs", "1", "2"): "a sign is drawn for one group more, which has no rows",
     ("door/class_table.py", "_checked", "miss", "(2 * miss)"): (
         "more may be allowed only where every row is within what is usual"
     ),
-    ("kernels/found.py", "draw_events", "0.25", "0.3125"): "a buffer that is longer",
-    (
-        "recalibration/by_segment/boosting.py",
-        "_loss",
-        "1e-300",
-        "1.25e-300",
-    ): "a sum of weights is 0 or larger than both",
-    ("segments/gate_bounds.py", "_refuted", "1e-9", "1.25e-09"): _SLACK,
-    ("report/clinical.py", "_end", "1.3", "1.625"): _LOOK,
-    ("report/segments.py", "pair_svg", "0.9", "1.125"): _LOOK,
+    ("kernels/excursions.py", "draw_events", "0.25", "0.3125"): "a buffer that is longer",
     ("report/plots.py", "_drift_figure", "72", "73"): _LOOK,
     ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"
@@ -86,5 +164,52 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "(not (2.0 * guess < self.length))",
     ): _SEARCH,
     ("measures/convolved.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
-    ("report/segments.py", "found_svg", "50.0", "62.5"): _LOOK,
 }
+
+_DRAWS = re.compile(r"^_?draw_|_svg$|_figure$|^faded_|^_pairs$|^_end$")
+_RATE = re.compile(r"min\(1\.0, max\(0\.0, \w+ \+ (float\([\w.]*residual\(\)\.sum\(\)\)|bias)\)\)")
+_ROUNDING = re.compile(r"^(UNIT|ARITHMETIC|_?ROUNDING|_?rounding|_rounding_of|rounding_of_\w+)$")
+
+
+def _is_tolerance(mutant: Mutant) -> bool:
+    return 0.0 < abs(float(mutant.before)) <= 1e-9
+
+
+def _is_allowance(mutant: Mutant) -> bool:
+    return "." in mutant.before and any(_ROUNDING.search(name) for name in mutant.factors)
+
+
+def _is_look(mutant: Mutant) -> bool:
+    draws = mutant.room == "report" and _DRAWS.search(mutant.function)
+    return bool(draws) and "." in mutant.before and float(mutant.before) not in (0.0, 1.0)
+
+
+def _is_rate(mutant: Mutant) -> bool:
+    return mutant.before == "1.0" and bool(_RATE.search(mutant.where))
+
+
+def _is_large(mutant: Mutant) -> bool:
+    return not mutant.function and mutant.before.replace("_", "").isdigit() and int(mutant.before) >= 1000
+
+
+# What a number is, and why a quarter more of it, or one more of a whole number, is no fault.
+RULES: dict[str, tuple[Callable[[Mutant], bool], str]] = {
+    "tolerance": (_is_tolerance, "at most 1e-9: a quarter more still parts what is rounding from what is not"),
+    "allowance": (_is_allowance, "a factor of the unit of rounding: a wider allowance for rounding is one as well"),
+    "look": (_is_look, _LOOK),
+    "rate": (_is_rate, "a mean prediction and its mean error add up to a rate, which is above 1 by rounding only"),
+    "large limit": (_is_large, "a limit that was chosen, of a thousand or more: one more is another choice, as good"),
+}
+
+
+def argued(mutant: Mutant) -> str:
+    """The argument why the mutant of this place changes no answer; "" if there is none."""
+    site = mutant.site()
+    return EQUIVALENT.get(site) or EQUIVALENT.get((*site, mutant.where), "")
+
+
+def rule_of(mutant: Mutant) -> str:
+    """The rule by which a number changes no answer; "" if none says so."""
+    if mutant.kind != "constant":
+        return ""
+    return next((name for name, (holds, _) in RULES.items() if holds(mutant)), "")

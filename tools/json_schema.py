@@ -41,7 +41,7 @@ from calibrant.inference.comparison.compare import ComparisonResult
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.inference.testing.result import TestResult
-from calibrant.recalibration.choice import RecalibrationScore
+from calibrant.recalibration.compare import RecalibrationScore
 from calibrant.report.schema import GATE_SCHEMA, SCHEMA
 from calibrant.segments.by_column import Segment
 from calibrant.segments.gate_bounds import BoundedSegments
@@ -188,7 +188,7 @@ AUDIT: dict[str, Any] = {
             **of(MonitorReading, "evalue", "pvalue", "reject"),
         }
     ],
-    "advice": {**of(Advice, "words", "chosen"), "scores": [of(RecalibrationScore, *SCORES)]},
+    "advice": {**of(Advice, "words", "chosen", "gain"), "scores": [of(RecalibrationScore, *SCORES)]},
     "classes": (
         {
             **of(ClassFindings, "n_classes", "questions", "state", "confusions", "n_confusions"),

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 KINDS = ("constant", "level", "guard", "decision", "boundary", "swap")
-_LEVEL = re.compile(r"(^|_)(level|levels|alpha|delta|failure|looks|miss)($|_)")
+_LEVEL = re.compile(r"(^|_)(level(?!_sets)|levels|alpha|delta|failure|looks|miss)($|_)")
 _PROOF = re.compile(
     r"level|alpha|delta|log|sqrt|exp|tail|bound|moment|varian|cumul|skew|width|radius|margin|slack|round|ulp|eps|"
     r"toler|error|least|most|quantile|ppf|isf|cdf|beta|gap|weight|limit|square|resid"
@@ -38,6 +39,8 @@ class Mutant:
     end: int
     before: str
     after: str
+    factors: frozenset[str] = frozenset()  # names in the product that a number is a factor of
+    where: str = ""  # the line of code that it is in; of a guard the one before
 
     def name(self) -> str:
         return f"{self.file}:{self.line}:{self.start} {self.kind}: {_short(self.before)} -> {_short(self.after)}"
@@ -57,23 +60,26 @@ def mutants(file: str, text: str) -> list[Mutant]:
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    raw = text.encode()
+    raw, lines = text.encode(), text.splitlines()
     room = file.split("/")[0]
     found: list[Mutant] = []
 
-    def add(kind: str, function: str, first: ast.AST, last: ast.AST, after: str) -> None:
+    def add(kind: str, function: str, first: ast.AST, last: ast.AST, after: str, factors: Iterable[str] = ()) -> None:
         start = starts[first.lineno - 1] + first.col_offset  # type: ignore[attr-defined]
         end = starts[last.end_lineno - 1] + last.end_col_offset  # type: ignore[attr-defined]
         before = raw[start:end].decode()
-        found.append(Mutant(room, file, function, kind, first.lineno, start, end, before, after))  # type: ignore[attr-defined]
+        line: int = first.lineno  # type: ignore[attr-defined]
+        where = lines[line - 1 - (kind == "guard")].strip()
+        found.append(Mutant(room, file, function, kind, line, start, end, before, after, frozenset(factors), where))
 
     def of_statement(statement: ast.stmt, function: str) -> None:
-        named = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        named |= {node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)}
-        proof = any(_PROOF.search(name.lower()) for name in named)
+        proof = any(_PROOF.search(name.lower()) for name in _named(statement))
+        products = [each for each in ast.walk(statement) if isinstance(each, ast.BinOp)]
+        products = [each for each in products if isinstance(each.op, ast.Mult)]
         for node, inside in _expressions(statement):
             if isinstance(node, ast.Constant) and proof and type(node.value) in (int, float) and inside:
-                add("constant", function, node, node, _number(node.value))
+                factors = {name for each in products if node in (each.left, each.right) for name in _named(each)}
+                add("constant", function, node, node, _number(node.value), factors)
             elif isinstance(node, ast.BinOp) and _is_level(node.left):
                 if isinstance(node.op, ast.Div | ast.Mult):
                     add("level", function, node, node, f"({ast.unparse(node.left)})")
@@ -147,6 +153,11 @@ def _expressions(statement: ast.stmt) -> list[tuple[ast.expr, bool]]:
     plain = isinstance(statement, ast.Assign | ast.AnnAssign)
     walk(statement, plain and isinstance(getattr(statement, "value", None), ast.Constant))
     return found
+
+
+def _named(tree: ast.AST) -> set[str]:
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def _is_level(node: ast.expr) -> bool:

@@ -6,9 +6,10 @@
 Mutants are drawn alike from every room (`tools/mutants.py` says what is changed). Each is put into a copy of the
 checkout, where the tests that run the changed function (`tools/nearest.py`) are asked, nearest first, in the quick
 loop, until one fails; when all have been asked, what survived is asked again of the nearest files whole, as the suite
-runs them. Pinned numbers are not asked. Mutants that change no answer are told apart by a written argument
-(`tools/equivalent.py`). What each file of tests runs is found once, in the copy, and kept beside the log. Processes
-start as copies of one that has the libraries loaded, so Linux or macOS is needed.
+runs them. Pinned numbers are not asked. Mutants that change no answer are told apart by a written argument, those of
+which a rule says so only where no quick test notices them (`tools/equivalent.py`). What each file of tests runs is
+found once, in the copy, and kept beside the log. Processes start as copies of one that has the libraries loaded, so
+Linux or macOS is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from equivalent import EQUIVALENT  # noqa: E402
+from equivalent import RULES, argued, rule_of  # noqa: E402
 from mutants import KINDS, Mutant, mutants  # noqa: E402
 from nearest import PINNED, Nearest  # noqa: E402
 
@@ -268,12 +269,14 @@ def main() -> None:
                 files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
                 began = time.monotonic()
                 end, by = "passed", ""
-                if mutant.site() in EQUIVALENT:
-                    end, by = "equivalent", EQUIVALENT[mutant.site()]
+                if why := argued(mutant):
+                    end, by = "equivalent", why
                 elif whole and (near := list(dict.fromkeys([*files, *nearest.files(mutant.file)]))[:NEAREST]):
                     end, by = as_the_suite(copy, mutant, near, without)
                 elif tests:
                     end, by = copy.changed(mutant, ["--quick", "--only", str(only), *files], SECONDS + 3 * seconds)
+                if end == "passed" and rule_of(mutant):
+                    end, by = "equivalent", RULES[rule_of(mutant)][1]
                 line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}
                 line |= {"whole": whole, "tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
                 results[mutant.name()] = line

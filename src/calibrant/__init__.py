@@ -39,6 +39,7 @@ TOP = (
     "clinical_calibration",
     # is it real
     "calibration_test",
+    "censored_outcomes",
     "tcal_test",
     "smooth_calibration_test",
     "kernel_calibration_test",

@@ -16,6 +16,7 @@ from calibrant import tables as tables
 from calibrant.decisions.clinical import clinical_calibration as clinical_calibration
 from calibrant.decisions.curve import decision_curve as decision_curve
 from calibrant.decisions.murphy import murphy_diagram as murphy_diagram
+from calibrant.door.censoring import censored_outcomes as censored_outcomes
 from calibrant.door.ends import Bracket as Bracket
 from calibrant.door.ends import Interval as Interval
 from calibrant.door.errors import FileError as FileError
@@ -93,6 +94,7 @@ __all__ = [
     "calibration_gate",
     "calibration_scorer",
     "calibration_test",
+    "censored_outcomes",
     "choose_recalibrator",
     "clinical_calibration",
     "compare_calibration",

@@ -33,7 +33,7 @@ _USERS = {
     *(errno.EROFS, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO),
 }
 """What an operating system refuses for a reason that the user can see and change."""
-OPTIONS = {"so_far": "--so-far", "out": "--out"}
+OPTIONS = {"so_far": "--so-far", "out": "--out", "file": "FILE"}
 """What an argument is called on the command line; the commands add the options that they declare."""
 
 _received: list[int] = []
@@ -53,7 +53,7 @@ def explained() -> Iterator[None]:
     """Turn a mistake into a message and exit code 2, a signal into 128 and its number, all else into 70.
 
     Code 1 is left to a verdict: no traceback ends with it. Nor is one printed of what Python itself ignores, such as
-    want of memory in a callback of a library: what follows from it is told as any other end.
+    want of memory in a callback of a library: what follows from it ends the command like any other error.
     """
     if not os.environ.get(TRACEBACK):
         sys.unraisablehook = lambda _ignored: None
@@ -135,7 +135,7 @@ def _explain(problem: BaseException) -> int:
 
 
 def in_words(problem: InputError | OSError) -> str:
-    """What is wrong, in the command line's words."""
+    """The problem, in the command line's words."""
     if isinstance(problem, OSError):
         return f"{problem.filename or 'output'}: {problem.strerror or problem}"
     argument = OPTIONS.get(problem.argument, problem.argument)
@@ -210,7 +210,7 @@ def tell(text: str) -> None:
 
 
 def _written(stream: IO[str] | Any, text: str = "") -> bool:
-    """Whether the text, and what was printed before it, is out, or there is nobody to read it."""
+    """Whether the text, and what was printed before it, is out, or has no reader."""
     if stream is None:
         return True
     try:
@@ -227,7 +227,7 @@ def _written(stream: IO[str] | Any, text: str = "") -> bool:
 
 
 def _drop(stream: IO[str] | Any) -> None:
-    """Send what is left where it harms nobody, lest Python fails over it at its exit."""
+    """Send what is left to the null device, so that Python does not fail over it at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -273,22 +273,22 @@ def _go_on_in_a_child(limit: int) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
     os.close(theirs)
-    ended, asked = 0, 0
+    ended, signals = 0, 0
     while not ended:
-        heard = signal.sigtimedwait(awaited, _GRACE) if asked else signal.sigwaitinfo(awaited)
+        heard = signal.sigtimedwait(awaited, _GRACE) if signals else signal.sigwaitinfo(awaited)
         if heard is None:  # a library that waits for ever lets nobody else hear
             os.kill(child, signal.SIGKILL)
         elif heard.si_signo == signal.SIGCHLD:
             ended, status = os.waitpid(child, os.WNOHANG)
         else:
-            asked = heard.si_signo
+            signals = heard.si_signo
             if heard.si_code <= 0:  # sent by a process to this one; what the terminal sends, the child gets itself
-                os.kill(child, asked)
+                os.kill(child, signals)
     vouched, code = os.read(ours, 64), os.waitstatus_to_exitcode(status)
     if vouched:  # no matter what became of the libraries after that
         raise Leave(vouched[-1])
-    if -code in _SIGNALS or (asked and -code == signal.SIGKILL):
-        raise Leave(128 + asked if asked else 128 - code)
+    if -code in _SIGNALS or (signals and -code == signal.SIGKILL):
+        raise Leave(128 + signals if signals else 128 - code)
     how = f"signal {-code}" if code < 0 else f"code {code}"
     tell(
         f"calibrant: a library ended the process ({how}), as it does where memory runs out; the address space is "
@@ -298,7 +298,7 @@ def _go_on_in_a_child(limit: int) -> None:
 
 
 def claim_streams() -> None:
-    """See that 0, 1 and 2 are taken, lest a file opened later gets what is printed; show any name, however odd.
+    """See that 0, 1 and 2 are taken, so that no file opened later gets what is printed; show any name, however odd.
 
     With PYTHONUNBUFFERED, as images of containers set it, Python takes no notice of a write that was cut short, as
     where a disk becomes full: a buffer, which is emptied after each text, writes all of it or says that it cannot.

@@ -33,7 +33,7 @@ def above(name: str) -> Any:
 
 
 def offer(
-    package: str, chosen: Iterable[str] | None = None
+    package: str, public: Iterable[str] | None = None
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a namespace.
 
@@ -41,7 +41,7 @@ def offer(
     """
     room = package.partition(".")[2]
     rooms = () if room else ROOMS
-    names = sorted(chosen if chosen is not None else (name for name in HOMES if HOMES[name].startswith(f"{room}.")))
+    names = sorted(public if public is not None else (name for name in HOMES if HOMES[name].startswith(f"{room}.")))
 
     def look_up(name: str) -> Any:
         if name in rooms:

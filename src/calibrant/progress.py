@@ -1,4 +1,4 @@
-"""What long work tells while it runs: the stage, the time, and about how much is left."""
+"""Progress of long work: the stage, the time, and about how much is left."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class _Line:
 def watched(progress: bool | Callable[[str], None] | None) -> Iterator[Callable[[str], None]]:
     """Whom to tell of the stages of a call in Python: the caller's own function, or the standard error.
 
-    By default somebody who types, or runs a notebook, is told.
+    By default it shows in a terminal and in a notebook.
     """
     if callable(progress):
         yield progress

@@ -61,10 +61,10 @@ class CalibrationScorer:
 
     def __repr__(self) -> str:
         """As it is made."""
-        said = [repr(self.measure)]
-        said += [f"pos_label={self.pos_label!r}"] if self.pos_label is not None else []
-        said += [f"{name}={value!r}" for name, value in self.parameters.items()]
-        return f"calibration_scorer({', '.join(said)})"
+        parts = [repr(self.measure)]
+        parts += [f"pos_label={self.pos_label!r}"] if self.pos_label is not None else []
+        parts += [f"{name}={value!r}" for name, value in self.parameters.items()]
+        return f"calibration_scorer({', '.join(parts)})"
 
     def __sklearn_clone__(self) -> CalibrationScorer:
         """Copy it, with what it requests, for scikit-learn's clone."""

@@ -156,3 +156,25 @@ def test_all_that_an_audit_calls_is_compiled_ahead():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "{}"
+
+
+def test_processors_are_those_this_process_may_use_and_all_where_that_is_not_known(monkeypatch):
+    monkeypatch.setattr(ahead.os, "sched_getaffinity", lambda _: {1, 4, 5}, raising=False)
+    assert ahead._processors() == 3
+    monkeypatch.delattr(ahead.os, "sched_getaffinity")
+    for known, processors in ((7, 7), (None, 1)):
+        monkeypatch.setattr(ahead.os, "cpu_count", lambda known=known: known)
+        assert ahead._processors() == processors
+
+
+def test_tasks_measure_all_but_what_other_tasks_do(monkeypatch):
+    from calibrant.measures import registry
+
+    asked = []
+    names = ("smooth_calibration_error", "lower_calibration_distance", "interval_calibration_error", "other")
+    measures = {
+        name: types.SimpleNamespace(parameters={}, on_sample=lambda _, name=name: asked.append(name)) for name in names
+    }
+    monkeypatch.setattr(registry, "measures", lambda: measures)
+    ahead._measures(None)
+    assert asked == ["other"]

@@ -373,3 +373,57 @@ def test_the_level_and_the_place_of_a_page_are_those_that_are_asked_for(rows, tm
 
 def told_in_one_line(done):
     return " ".join(done.stderr.split())
+
+
+def test_of_several_files_each_is_said_by_its_name_and_the_comparison_has_the_level_and_the_seed(tmp_path):
+    rng = np.random.default_rng(0)
+    y_prob = np.round(rng.random(60), 3)
+    files = [tmp_path / "a" / "rows.csv", tmp_path / "b" / "rows.csv", tmp_path / "c.csv"]
+    for k, path in enumerate(files):
+        path.parent.mkdir(exist_ok=True)
+        frame = pd.DataFrame({"y_true": (y_prob > 0.5) * 1, "y_prob": np.round(y_prob ** (1 + k), 3)})
+        frame["y_true"] = frame["y_true"].where(np.arange(60) % 5 > 0, 1 - frame["y_true"])
+        frame.to_csv(path, index=False)
+    asked = ["--resamples", "39", "--seed", "3", "--level", "0.16"]
+    both = run("audit", files[0], files[2], *asked, "--json", "--html", tmp_path / "both.html")
+    assert both.exit_code == 0
+    found = json.loads(both.stdout)
+    assert (found["names"], found["comparison"]["level"]) == (["rows.csv", "c.csv"], 0.16)
+    assert f"{files[0]}: Using 'y_true'" in told_in_one_line(both)
+    assert f"Report: {tmp_path / 'both.html'}" in told_in_one_line(both)  # standard output has JSON alone
+    assert (tmp_path / "both.html").read_text().lower().count("<!doctype html>") == 1
+    alike = run("audit", files[0], files[1], *asked)
+    assert str(files[1]) in "".join(alike.stdout.split())  # a long path is broken; equal names tell nothing
+    one = run("audit", files[0], *asked, "--html", tmp_path / "one.html")
+    assert f"{files[0]}: Using" not in told_in_one_line(one)
+    assert "Report: " in one.stdout
+    assert "Report" not in one.stderr
+    many = run("audit", *[files[0]] * 9)
+    assert many.exit_code == 2
+    assert "is 9 files; up to 8 are set side by side" in told_in_one_line(many)
+    two = run("audit", files[0], files[2], "--y-prob", "y_prob", "--y-prob", "y_true")
+    assert "--y-prob: is given several times" in told_in_one_line(two)
+
+
+@pytest.mark.parametrize("command", ["audit", "gate", "sketch", "merge", "baseline"])
+def test_what_is_wrong_with_a_file_is_said_of_one_name(tmp_path, command):
+    """Whichever room finds the fault: the argument has one spelling."""
+    whole = tmp_path / "whole.csv"
+    whole.write_text("y_true,y_prob\n1,0.5\n0,0.25\n")
+    faults = {"gone.csv": None, "empty.csv": "", "cut.csv": "y_true,y_prob\n1,0.5", "bad.parquet": "no", "odd.xyz": "a"}
+    for name, text in faults.items():
+        path = tmp_path / name
+        if text is not None:
+            path.write_text(text)
+        options = {
+            "audit": [],
+            "gate": ["--max-distance", 0.2],
+            "sketch": ["-o", tmp_path / "o.sketch"],
+            "merge": ["-o", tmp_path / "o.sketch"],
+            "baseline": ["--max-distance", 0.2, "--baseline", path],
+        }[command]
+        asked = ["gate", whole] if command == "baseline" else [command, path]
+        done = CliRunner().invoke(app, list(map(str, [*asked, *options])))
+        assert done.exit_code == 2
+        argument = "--baseline" if command == "baseline" else "FILE"
+        assert done.stderr.rpartition("calibrant: ")[2].startswith(f"{argument}: "), done.stderr

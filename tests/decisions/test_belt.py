@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint, minimize
+from scipy.stats import chi2
 
 from calibrant import InputError
 from calibrant.decisions import calibration_belt
@@ -151,3 +152,8 @@ def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
 def test_what_is_refused(columns, message):
     with pytest.raises(InputError, match=message):
         calibration_belt(*columns)
+
+
+@pytest.mark.parametrize("statistic", [-1e-12, 0.0, 0.3, 0.9, 4.0])
+def test_of_one_degree_the_distribution_is_chi_square_s_with_two(statistic):
+    assert survival(statistic, 1) == pytest.approx(min(1.0, chi2.sf(max(statistic, 0.0), 2)), rel=1e-12)

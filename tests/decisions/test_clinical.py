@@ -379,3 +379,13 @@ def test_what_is_proved_wrong_is_beyond_both_ends(large, slope, said):
         in_the_large=SimpleNamespace(interval=large), calibration_slope=SimpleNamespace(interval=slope)
     )
     assert _verdict(found) == said
+
+
+def test_a_mean_of_errors_that_is_not_skewed_has_ends_on_either_side_alike():
+    """Errors are 0.04 and 0.36, as many of each: the mean is within the quantile of its standard errors."""
+    y_true, y_prob = np.tile([1, 1, 0, 0], 30), np.tile([0.8, 0.4, 0.2, 0.6], 30)
+    found = clinical_calibration(y_true, y_prob, n_resamples=39, random_state=0).brier_score
+    half = found.interval.high - found.value
+    assert found.value == pytest.approx(0.2)
+    assert found.value - found.interval.low == pytest.approx(half)
+    assert half == pytest.approx(1.96 * 0.16 / np.sqrt(120), rel=0.03)

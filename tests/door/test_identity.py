@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrationSketch
+from calibrant.door import overlap
 from calibrant.door.identity import (
     HEAD,
     Identity,
@@ -19,7 +20,7 @@ from calibrant.door.identity import (
     remembered,
     without,
 )
-from calibrant.door.overlap import find_overlap
+from calibrant.door.overlap import _adding_up, find_overlap
 from calibrant.door.row_samples import ENOUGH
 from calibrant.door.sample import Sample
 
@@ -181,3 +182,14 @@ def test_files_sorted_by_coarse_scores_begin_alike_and_are_other_rows(falling):
     fine, z = np.linspace(0.0001, 0.0002, 300), np.zeros(300)  # rare events of many predictions are told by these
     one, other = (identities(np.r_[z, draw], np.r_[fine, fine])[0] for draw in (z, z + 1))
     assert one.begins_as(other)
+
+
+@pytest.mark.parametrize("n", [5, 24, 25, 40])
+def test_words_that_add_up_to_a_total_are_found_any_of_few_and_neighbours_of_many(n, monkeypatch):
+    if n > 24:  # 2^(n / 2) sums would be too many
+        monkeypatch.delattr(overlap, "_subset_sums")
+    words = np.random.default_rng(n).integers(2**64, size=n, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for chosen in (range(1, 4), range(n), *([[0, 2, 4]] if n <= 24 else [])):
+            assert list(_adding_up(words, words[list(chosen)].sum())) == [tuple(chosen)]
+        assert list(_adding_up(words, words[3])) == []  # one alone is a copy

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from calibrant import CalibrationGate, CalibrationMonitor, InputError
 from calibrant.door.identity import Identity, identities, joined, remembered
 from calibrant.door.overlap import find_overlap
-from calibrant.door.row_samples import SIZE, RowSample, sample_of_all, sample_rows, shared_rows, thinned
+from calibrant.door.row_samples import SIZE, RowSample, sample_of_all, sample_rows, shared_rows, singles, thinned
 from tests.strategies import examples
 
 DRAWS = {
@@ -220,3 +220,38 @@ def test_many_samples_are_kept_small():
     assert find_overlap(sources, about=len(sources) - 1).others == (100,)
     assert joined(kept).sample is not None
     assert Identity.from_list(json.loads(json.dumps(window.to_list()))) == window
+
+
+def test_singles_are_the_predictions_of_one_row_at_the_level_of_the_sample():
+    v = np.round(np.random.default_rng(0).random(60_000), 5)
+    sample = sample_rows(np.zeros(v.size), v)[0]
+    assert sample.level > 0
+    records = sample.at(sample.level)
+    assert 0 < (records["n"] == 1).sum() < len(records)
+    assert singles(sample).tolist() == records["v"][records["n"] == 1].tolist()
+    assert sample.down_to(40).level > sample.level
+    assert len(sample.down_to(40).at(sample.down_to(40).level)) <= 40
+
+
+def test_how_many_rows_are_there_again_is_told_of_thinned_samples_too():
+    rng = np.random.default_rng(1)
+    v = rng.random(60_000)
+    y = (rng.random(v.size) < v).astype(float)
+    order = rng.permutation(2 * v.size)
+    sample, again = sample_rows(np.tile(y, 2)[order], np.tile(v, 2)[order])
+    assert sample.level > 0
+    assert again.count == pytest.approx(v.size, rel=0.1)
+    stretch = sample_rows(np.append(y, y[:30_000]), np.append(v, v[:30_000]))[1]
+    assert stretch.count == pytest.approx(30_000, rel=0.1)
+    whole, part = sample_rows(y, v)[0], sample_rows(y[:20_000], v[:20_000])[0].down_to(400)
+    assert 0 < whole.level < part.level
+    for one, other in ((whole, part), (part, whole)):
+        assert shared_rows(one, other, with_ids=False).count == pytest.approx(20_000, rel=0.2)
+
+
+def test_of_outcomes_of_one_kind_the_other_is_possible_by_the_rule_of_succession():
+    """Rows that are there twice, none with an event: two of one row agree by chance at a rate of 1 in 122."""
+    v = np.repeat(np.linspace(0.2, 0.4, 60), 2)
+    found = sample_rows(np.zeros(120), v)[1]
+    rate = 1.0 / 122.0
+    assert (found.count, found.bits) == (60, pytest.approx(-60 * math.log2(rate**2 + (1.0 - rate) ** 2)))

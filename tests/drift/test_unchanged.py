@@ -1,10 +1,14 @@
 """Strata of the test that a population is unchanged: where they begin, and what a change of the mix is allowed."""
 
+import math
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
 
-from calibrant.drift.unchanged import _ROWS_A_STRATUM, Counts, Since, _breaks, _transport
+from calibrant.drift.unchanged import _ROWS_A_STRATUM, _SHARES, Counts, Since, _breaks, _transport
 from tests.strategies import examples
 
 
@@ -70,3 +74,60 @@ def test_no_change_is_told_where_a_change_of_the_mix_could_account_for_it(seed, 
         )
     assert found.difference is None
     assert not found.reject
+
+
+@examples(30)
+@given(st.integers(0, 2**32))
+def test_the_transport_of_single_predictions_is_their_wasserstein_distance(seed):
+    starts, cells, (rows_before, _), (rows_now, _) = _two_sides(np.random.default_rng(seed))
+    single = Counts(cells.index, cells.rows, cells.ones, cells.mean, cells.mean, cells.mean)
+    found = _transport(starts, single, (rows_before, cells.mean), (rows_now, cells.mean))
+    for stratum, part in enumerate(np.split(np.arange(cells.mean.size), starts[1:])):
+        v = cells.mean[part]
+        assert found[stratum] == pytest.approx(wasserstein_distance(v, v, rows_before[part], rows_now[part]))
+
+
+def _log_of_change(before, now):
+    """Events of a stratum are hypergeometric given both sums; Bennett's bound of every interval of every depth."""
+    rows = before[0] + now[0]
+    rate = (before[1] + now[1]) / rows
+    excess = now[1] - now[0] * rate
+    variance = now[0] * rate * (1.0 - rate) * before[0] / (rows - 1.0)
+    keep = variance > 0.0
+    excess, variance = excess[keep], variance[keep]
+    found = []
+    for depth, share in enumerate(_SHARES):
+        interval = np.minimum(np.floor(variance.cumsum() / variance.sum() * 2**depth - 1e-12), 2**depth - 1)
+        for part in (interval == k for k in np.unique(interval)):
+            far, sure = abs(excess[part].sum()), variance[part].sum()
+            u = far / sure
+            bound = math.log(2.0) - sure * ((1.0 + u) * math.log1p(u) - u) if far > 0.0 else 0.0
+            found.append(bound + math.log(2**depth / share))
+    return min(found, default=0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shift", [0.0, 0.4, -0.6, 1.5])
+def test_each_look_has_its_share_and_is_alone_or_with_all_since_the_reference(seed, shift):
+    rng, level = np.random.default_rng(seed), (0.05, 0.5)[seed % 2]
+    v = np.linspace(0.05, 0.95, 10)
+    index = 2 * np.floor(1024 * v).astype(np.int64) + 1
+
+    def drawn(moved, times=1.0):
+        rows = times * rng.integers(20, 60, v.size)
+        rows[:4] = 1.0  # of one row on either side one may be an event
+        return rows, rng.binomial(rows.astype(int), 1.0 / (1.0 + (1.0 / v - 1.0) * np.exp(-moved))) * 1.0
+
+    before, *looks = drawn(0.0, 20.0), *(drawn(shift) for _ in range(4))
+    since = Since("before", [Counts(index, *before, v, v, v)], level, 1024)
+    smallest, rows, ones = 1.0, 0.0, 0.0
+    for k, (own_rows, own_ones) in enumerate(looks, 1):
+        rows, ones = rows + own_rows, ones + own_ones
+        log = min(_log_of_change(before, (own_rows, own_ones)), _log_of_change(before, (rows, ones)))
+        smallest = min(smallest, math.exp(min(0.0, log + math.log(2.0 * k * (k + 1.0)))))
+        reading = since.update(Counts(index, own_rows, own_ones, v, v, v))
+        assert reading.pvalue == pytest.approx(smallest, rel=1e-5)
+        assert (reading.reject, reading.level) == (smallest <= level, level)
+        expected = (own_rows * before[1] / before[0]).sum()
+        assert reading.difference == pytest.approx((own_ones.sum() - expected) / own_rows.sum())
+        assert reading.compared == pytest.approx(1.0)

@@ -80,13 +80,28 @@ def test_weighted_rows_say_what_is_taken_as_given():
     rng = np.random.default_rng(0)
     v = rng.random(300)
     y = (rng.random(300) < v).astype(float)
-    given = "weights are taken not to depend on outcomes"
+    said = "by importance, not as repeats or trials"
     for weight in (np.arange(1.0, 301.0), np.full(300, 7.0)):  # equal weights may be repeats, too
-        found = audit(y, v, sample_weight=weight, n_resamples=0)
-        page = " ".join(found.summary().split())
-        assert page.count(given) == 1
-        assert "by importance, not as repeats or trials" in page
-    assert given not in audit(y, v, n_resamples=0).summary()
+        page = " ".join(audit(y, v, sample_weight=weight, n_resamples=0).summary().split())
+        assert page.count(said) == 1
+        assert "drawn again together" not in page
+    assert said not in audit(y, v, n_resamples=0).summary()
+    pages = [
+        " ".join(audit(y, v, n_resamples=39, random_state=0, **each).summary().split())
+        for each in (
+            {"sample_weight": np.arange(1.0, 301.0)},
+            {"sample_weight": np.arange(1.0, 301.0), "outcome_free_weights": True},
+            {"sample_weight": np.where(y == 1, 1.0, 5.0)},
+            {"sampling_fractions": {0: 0.2, 1: 1.0}},
+        )
+    ]
+    sentences = [
+        "they may tell outcomes, so both are drawn again together",
+        "weights say nothing of outcomes at a given prediction (outcome_free_weights)",
+        "Weights (sample_weight) have one value for each outcome, as of rows sampled by outcome: 0.2 of those without",
+        "Rows were sampled by outcome: 0.2 of those without the event were kept",
+    ]
+    assert [[each in page for each in sentences] for page in pages] == np.eye(4, dtype=bool).tolist()
 
 
 def test_standard_errors_hold_for_weights_that_leave_outcomes_alone():
@@ -114,7 +129,8 @@ def test_a_single_rare_event_is_not_beyond_noise():
     region = audit(y, np.full(1000, 1e-5), n_resamples=0).regions[0]
     assert region.mean_error / region.standard_error > 9.0
     assert not region.exceeds_noise
-    assert "not clear by itself" in region.noise_in_words
+    assert region.noise_in_words.endswith(" standard errors")  # nothing was tested
+    assert "not clear by itself" in dataclasses.replace(region, with_test=True).noise_in_words
     many = dataclasses.replace(region, mean_error=0.03, standard_error=0.005)
     assert many.exceeds_noise
 

@@ -126,10 +126,12 @@ def test_the_deviation_of_levels_is_that_of_their_groups():
         assert deviation == pytest.approx(np.sqrt(np.sum(np.square(sums))) / here.sum())
 
 
-def test_too_few_groups_are_not_tested():
+def test_too_few_groups_for_signs_have_a_bound():
     y, v, group = alike(groups=20)
     found = audit(y, v, groups=group, **OPTIONS)
-    assert found.answer.state == "not tested"
+    assert found.answer.state == "too few rows"
+    assert "too few for signs" in found.tests["calibration_test"].result.method
+    assert audit(np.ones(200), 0.5 * v, groups=group, **OPTIONS).tests["calibration_test"].result.reject
     assert "effectively" in found.reliability.no_band
     with pytest.raises(InputError, match=r"max_weight: is 9, but the group of row \d+ \(from 0\) weighs 10"):
         audit(y, v, groups=group, max_weight=9)
@@ -185,7 +187,7 @@ def test_one_answer_by_every_road(tmp_path, road):
     asked = {"groups": "patient_id", "max_weight": 10, "pos_label": "yes", "by": "site", "drift": "day"}
     found = audit_table(table, **asked, **OPTIONS)
     assert found.columns["groups"] == "patient_id"
-    assert found.answer.pvalue == wanted.answer.pvalue > 0.0
+    assert found.answer.pvalue == pytest.approx(wanted.answer.pvalue, rel=1e-9)
     assert found.gate.lower_distance.high == pytest.approx(wanted.gate.lower_distance.high, abs=1e-9)
     np.testing.assert_allclose(found.reliability.band_upper, wanted.reliability.band_upper, atol=1e-9)
     assert [each.n_groups for each in found.segments] == [50, 50]

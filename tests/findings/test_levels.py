@@ -19,9 +19,10 @@ from calibrant import (
 )
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.rows import Rows
-from calibrant.findings import advice as of_advice
+from calibrant.findings.advice import advice_on_classes
 from calibrant.inference import regret_bounds
 from calibrant.inference.comparison.compare import compare_calibration_on_rows
+from calibrant.recalibration import RecalibrationChoice, choose
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -98,7 +99,7 @@ def test_sketches_gates_and_comparisons_keep_the_level():
 
 
 def test_a_choice_and_a_search_keep_the_level():
-    assert_of_level(choose_recalibrator(Y, V, level=LEVEL, random_state=0, methods=["temperature"]))
+    assert_of_level(choose_recalibrator(Y, V, level=LEVEL))
     table = pa.table({"y": Y, "p": V, "place": np.where(np.arange(N) % 3 == 0, "a", "b")})
     assert_of_level(find_segments(table, y_true="y", y_prob="p", level=LEVEL, n_resamples=39, random_state=0))
 
@@ -112,8 +113,8 @@ def test_two_samples_are_compared_with_as_many_redraws_as_the_level_needs():
 
 
 def test_repairs_of_classes_are_compared_at_the_level(monkeypatch):
-    asked = []
-    monkeypatch.setattr(of_advice, "advice", lambda *arguments: asked.append(arguments))
+    asked, choice = [], RecalibrationChoice("constant", None, LEVEL, noise=0.0)
+    monkeypatch.setattr(choose, "choose_on_classes", lambda *given, **_: asked.append(given) or choice)
     sample = multiclass_sample(np.arange(30) % 3, np.full((30, 3), 1.0 / 3.0))
-    of_advice.advice_on_classes(sample, "worth correcting", LEVEL, 0, print)
-    assert asked[0][2] == LEVEL
+    advice_on_classes(sample, "worth correcting", LEVEL, print)
+    assert asked[0][1] == LEVEL

@@ -56,9 +56,7 @@ def test_one_outcome_alone_is_said_first(tmp_path, outcome, said):
     p = np.random.default_rng(0).random(400)
     found = audit(np.full(400, outcome), p, **QUICK)
     assert found.answer.headline.startswith(said)
-    assert (
-        found.answer.details[-1] == "Recalibrations were not compared: they need rows with the event and rows without."
-    )
+    assert found.answer.details[-1] == "No recalibration is advised: that takes rows with the event and rows without."
     path = text_of(tmp_path / "rows.csv", pa.table({"label": np.full(400, outcome), "score": p}))
     assert said.strip() in command("gate", path, "--max-distance", "0.1").stderr
 

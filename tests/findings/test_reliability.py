@@ -29,7 +29,7 @@ def test_no_event_among_rare_ones_is_within_the_band():
     v = rng.uniform(0.5e-3, 1.5e-3, 200)
     for weight in (None, np.full(200, 3.7), 10.0 ** rng.uniform(-1.5, 1.5, 200)):
         sample = Sample.from_columns(np.zeros(200), v, weight)
-        assert reliability(sample, 0.05, 199, rng).outside == 0.0
+        assert reliability(sample, 0.05, 199, rng, outcome_free=True).outside == 0.0
     assert "within the 95% band of a calibrated predictor's curve" in " ".join(
         audit(np.zeros(200), v, random_state=0).summary().split()
     )
@@ -101,9 +101,24 @@ def test_calibrated_predictions_seldom_leave_it(name):
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         v, weight = SETTINGS[name](rng)
-        table = reliability(drawn(v, rng, weight), 0.05, 99, rng)
+        table = reliability(drawn(v, rng, weight), 0.05, 99, rng, outcome_free=True)
         claims += table.leaves_band
     assert claims <= 10  # of 80 at 5%: one in 300 tests of a true claim would fail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_outcome", [True, False])
+def test_calibrated_rows_whose_weights_tell_outcomes_seldom_leave_it(by_outcome):
+    claims = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        v = 1.0 / (1.0 + np.exp(-rng.uniform(-4.0, 1.0, 3_000)))
+        y = (rng.random(3_000) < v).astype(float)
+        keep = np.where(y == 1.0, 0.9, 0.1) * (1.0 if by_outcome else np.exp(-rng.random(3_000)))
+        kept = rng.random(3_000) < keep
+        rows = Rows.of(y[kept], v[kept], 1.0 / keep[kept])
+        claims += reliability(rows.sample, 0.05, 99, rng, rows).leaves_band
+    assert claims <= 7  # of 40 at 5%: more with probability 0.001
 
 
 def test_the_envelope_holds_its_share_of_the_curves_everywhere():
@@ -131,10 +146,12 @@ def test_a_bent_predictor_leaves_it():
 def test_weights_that_differ_at_one_prediction_leave_no_band():
     """One row may carry nearly all the weight of a prediction; sums do not tell, and its outcome alone would decide."""
     v, weight = np.full(200, 0.1), np.r_[200.0, np.ones(199)]
-    table = reliability(drawn(v, np.random.default_rng(0), weight), 0.05, 199, np.random.default_rng(0))
-    assert table.band_lower is None
-    assert table.outside is None
-    assert "weigh differently" in table.no_band
+    for free, why in ((True, "weigh differently"), (False, "weights may tell outcomes")):
+        rng = np.random.default_rng(0)
+        table = reliability(drawn(v, rng, weight), 0.05, 199, np.random.default_rng(0), outcome_free=free)
+        assert table.band_lower is None
+        assert table.outside is None
+        assert why in table.no_band
     even = reliability(drawn(v, np.random.default_rng(0), np.full(200, 3.7)), 0.05, 199, np.random.default_rng(0))
     assert even.band_lower is not None
 

@@ -52,7 +52,8 @@ def test_trials_are_the_arrays_answer_by_every_road(tmp_path, road, more):
     arrays = {**more, "groups": data["site"]} if "groups" in more else more
     wanted = audit(data["share"], data["score"], trials=data["tries"], **arrays, **OPTIONS)
     found = audit_table(ROADS[road](pa.table(data), tmp_path), **NAMES, **more, **OPTIONS)
-    assert rest(json.loads(found.to_json())) == rest(json.loads(wanted.to_json()))
+    text = found.to_json().replace("3 groups of site", "3 groups")  # a table's column has a name
+    assert rest(json.loads(text)) == rest(json.loads(wanted.to_json()))
     assert found.columns["trials"] == "tries"
     assert found.trials
     assert found.n_rows == data["tries"].sum()

@@ -181,7 +181,7 @@ def test_an_event_that_chance_does_not_explain_is_beyond_noise(chance):
     """One event in a hundred rows of these chances has probability under 0.001: nothing may call it noise."""
     found = audit(np.r_[np.zeros(99), 1.0], np.full(100, chance), n_resamples=0, random_state=0)
     assert found.regions[0].exceeds_noise
-    assert "beyond noise" in found.regions[0].summary()
+    assert "beyond noise" in replace(found.regions[0], with_test=True).summary()
 
 
 @pytest.mark.parametrize("chance", [1e-4, 0.003, 0.02, 0.1, 0.3, 0.5, 0.9, 0.999])
@@ -283,3 +283,21 @@ def test_a_range_of_the_test_says_that_certain_predictions_are_not_in_it():
         said = TestRegion(low, high, "too high", 294, 0.994, 0.922).summary()
         assert ("without" in said) == bool(told)
         assert told in said
+
+
+_SETTLED = re.compile(r"noise|not clear|stand out by chance|may be chance|not chance|is real")
+
+
+@pytest.mark.slow
+@given(samples(max_rows=60), st.booleans())
+@examples(15)
+def test_what_only_a_test_settles_is_not_said_without_one(tmp_path_factory, sample, in_groups):
+    y_true, y_prob, weight = sample
+    groups = np.arange(y_true.size) // 2 if in_groups and np.isin(y_true, (0, 1)).all() else None
+    found = audit(y_true, y_prob, sample_weight=weight, groups=groups, n_resamples=0)
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    found.to_html(path)
+    pages = [found.summary(), path.read_text(), *map(Region.summary, found.regions)]
+    for page in pages:
+        said = re.sub(r"\s+", " ", page)
+        assert not _SETTLED.search(said), said[max(_SETTLED.search(said).start() - 150, 0) :][:300]

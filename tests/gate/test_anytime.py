@@ -5,6 +5,7 @@ import copy
 import json
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -262,7 +263,7 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     kept = json.loads(held)
     assert [each[0] for each in kept["held"]] == [300, 300, 300]
     expected = json.loads(whole.to_bytes())
-    for name in kept.keys() - {"seal", "held", "provenance"}:
+    for name in kept.keys() - {"seal", "held", "files", "provenance"}:
         assert kept[name] == expected[name]
     paths = [each.pop(7) for each in kept["held"]]
     assert len(set(paths)) == 3
@@ -274,7 +275,10 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     assert twice.exit_code == 2
     assert "--distinct" in twice.output
     assert state.read_bytes() == held
-    found = json.loads(run(days[0], *options, "--again", "--json").stdout)
+    assert run(days[0], *options, "--again").exit_code == 2  # which is of other files
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(days[0].read_bytes())
+    found = json.loads(run(copy, *options, "--again", "--json").stdout)
     assert found["anytime"]
     assert found["n_rows"] == 1200
 
@@ -412,3 +416,39 @@ def test_a_batch_without_weight_is_a_part_like_any_other():
     assert CalibrationSketch.merge(parts).sample.prediction.tolist() == whole.sample.prediction.tolist()
     with pytest.raises(InputError, match="sample_weight: is zero in every row"):
         parts[0].audit()
+
+
+@pytest.mark.parametrize(
+    ("name", "within", "beyond"),
+    [
+        ("weight", 1.09, 1.11),  # of n: at most a tenth more than rows can have, for what cells add
+        ("total", 1.09, 1.11),
+        ("total", -1.09, -1.11),
+        ("cross", 1.09, 1.11),
+        ("squares", 2.19, 2.21),
+    ],
+)
+def test_a_state_has_sums_that_its_rows_can_have_a_tenth_more_at_most(name, within, beyond):
+    gate = CalibrationGate(max_distance=0.1, max_weight=2.0)
+    gate.update(*rows(400, 0.0), sample_weight=np.ones(400))
+    n = gate._won.n
+    even = replace(gate._won, total=0.0, weight=n, squares=n, cross=0.0, squared_weight=n)
+    for share, refused in ((within, False), (beyond, True)):
+        wide = {"squared_weight": 1.2 * n} if name == "weight" else {}
+        gate._won = replace(even, **{name: share * n}, **wide)
+        if refused:
+            with pytest.raises(InputError, match=r"has sums that .* rows cannot have"):
+                gate._check()
+        else:
+            gate._check()
+
+
+def test_squares_of_errors_are_at_most_a_tenth_more_than_the_rows():
+    gate = fed(*rows(400, 0.1), max_distance=0.1)
+    for squared, refused in ((gate._squared, False), (1.09 * 400, False), (1.11 * 400, True), (-0.1, True)):
+        gate._squared = squared
+        if refused:
+            with pytest.raises(InputError, match="squared"):
+                gate._check()
+        else:
+            gate._check()

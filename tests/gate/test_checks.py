@@ -21,12 +21,14 @@ from calibrant import (
 from calibrant.cli.app import app
 from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
+from calibrant.gate import checks
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
+from calibrant.segments.request import Search
 from calibrant.segments.totals import Stakes, Totals
 from calibrant.tables import files
 from tests.segments.test_row_bets import last_refuted
@@ -270,7 +272,7 @@ def test_found_segments_of_groups_are_bounded_by_groups(tmp_path):
 def test_groups_of_a_file_that_would_be_summed_are_read(tmp_path, monkeypatch):
     v, y, patient = (np.repeat(each[:600], 10) for each in (ROWS, BENT, np.arange(600)))
     path = written(tmp_path / "groups.parquet", y_true=y, y_prob=v, patient=patient, place=patient % 2)
-    asked = {"max_distance": 0.15, "groups": "patient", "max_weight": 10, "unweighted": True}
+    asked = {"max_distance": 0.15, "groups": "patient", "max_weight": 10}
     read = gated(path, **asked).checks[0].result
     monkeypatch.setattr(files, "MANY_ROWS", 0)
     assert gated(path, **asked).checks[0].result == read
@@ -286,6 +288,27 @@ def test_the_depth_of_a_gate_is_that_of_its_search(tmp_path):
     done = run(path, "--max-distance", 0.1, "--find", "place,device", "--max-depth", 1)
     assert "of 5 segments made of place, device is proved" in " ".join(done.stdout.split())
     assert run(path, "--max-distance", 0.1, "--find", "place", "--max-depth", 5).exit_code == 2
+
+
+@pytest.mark.parametrize("level", [0.05, 1e-9])
+def test_the_search_of_a_gate_has_its_level_or_the_least_that_its_redraws_can_reach(rows, monkeypatch, level):
+    seen = []
+
+    def stop(_table, _names, search, **options):
+        seen.append((search.level, options["level"]))
+        raise InterruptedError
+
+    monkeypatch.setattr(checks, "bounded_in_table", stop)
+    with pytest.raises(InterruptedError):
+        gated(rows, find=("place",), level=level)
+    ((searched, bounded),) = seen
+    assert bounded == level
+    Search(level=searched)
+    if level == 0.05:
+        assert searched == level
+    else:
+        with pytest.raises(InputError, match="n_resamples"):
+            Search(level=0.999 * searched)
 
 
 def test_what_a_gate_cannot_find_is_refused(rows):

@@ -1,6 +1,7 @@
 """A state that files are added to: logs that grow, what it remembers of them, and what it says of rows it refuses."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,87 @@ def test_whatever_becomes_of_a_log_its_rows_count_once(tmp_path_factory, seed, a
         assert said["n_excluded"] == bad
 
 
+SAME = ("again", "touched", "hard link", "link", "renamed", "in a folder")
+AGAIN = st.lists(st.sampled_from([*SAME, "shuffled", "grown", "copy", "rotated"]), min_size=1, max_size=4)
+
+
+@pytest.mark.slow
+@given(st.integers(0, 2**32 - 1), AGAIN, st.booleans(), st.booleans())
+@examples(8)
+def test_one_file_counts_once_even_where_its_rows_are_said_to_be_others(tmp_path_factory, seed, acts, summed, rare):
+    folder, rng = tmp_path_factory.mktemp("files"), np.random.default_rng(seed)
+    state, log = folder / "state", folder / "log.csv"
+
+    def more(n):
+        score = rng.random(n) * (0.005 if rare else 1.0)
+        return pd.DataFrame({"y_prob": score, "y_true": (rng.random(n) < score).astype(int)})
+
+    rows, count, written_again = more(80), 80, False
+    with pytest.MonkeyPatch.context() as patch:
+        if summed:
+            patch.setattr(files, "MANY_BYTES", 1)
+        assert run(write(log, rows), *LIMIT, "--anytime", state).exit_code in (0, 1, 3)
+        for at, act in enumerate(acts):
+            path = folder / f"{at}.csv"
+            if act in ("hard link", "renamed", "in a folder") and written_again:
+                continue  # neither its path nor its stamp is known
+            if act in ("again", "touched", "shuffled", "grown", "rotated"):
+                path = log
+            if act == "touched":
+                write(log, rows)
+            elif act == "hard link":
+                os.link(log, path)
+            elif act == "link":
+                path.symlink_to(log)
+            elif act == "renamed":
+                log.rename(path)
+            elif act == "in a folder":
+                (folder / f"{at}").mkdir()
+                write(folder / f"{at}/a.csv", more(40))
+                os.link(log, folder / f"{at}/z.csv")
+                path = folder / f"{at}"
+            elif act == "shuffled":
+                write(log, rows.sample(frac=1.0, random_state=1))
+            elif act == "grown":
+                rows, count = pd.concat([rows, more(30)]), count + 30
+                write(log, rows)
+            elif act == "copy":
+                write(path, rows)
+                count += len(rows)
+            elif act == "rotated":
+                rows, count = more(70), count + 70
+                write(log, rows)
+            done = run(path, *LIMIT, "--anytime", state, "--distinct")
+            assert done.exit_code in ((0, 1, 3) if act in ("grown", "copy", "rotated") else (2,)), (act, done.output)
+            assert n_rows(state) == count, act
+            written_again = act in ("touched", "shuffled") or (act not in ("grown", "rotated") and written_again)
+            if act == "renamed":
+                path.rename(log)
+            if act == "shuffled":
+                write(log, rows)
+
+
+@pytest.mark.slow
+def test_one_sketch_counts_once_in_a_state_under_any_name(tmp_path):
+    for name in "ab":
+        write(tmp_path / f"{name}.csv", clicks(300, ord(name)))
+        out = str(tmp_path / f"{name}.sketch")
+        assert CliRunner().invoke(app, ["sketch", str(tmp_path / f"{name}.csv"), "-o", out]).exit_code == 0
+    both, state = tmp_path / "both.sketch", tmp_path / "state"
+    merged = CliRunner().invoke(app, ["merge", *(str(tmp_path / f"{n}.sketch") for n in "ab"), "-o", str(both)])
+    assert merged.exit_code == 0
+    assert run(both, *LIMIT, "--anytime", state).exit_code in (0, 3)
+    os.link(both, tmp_path / "link.sketch")
+    for path in (both, tmp_path / "link.sketch"):
+        done = run(path, *LIMIT, "--anytime", state, "--distinct")
+        assert done.exit_code == 2
+        assert path.name in done.stderr
+        assert "of another name" in done.stderr
+    (tmp_path / "copy.sketch").write_bytes(both.read_bytes())
+    assert run(tmp_path / "copy.sketch", *LIMIT, "--anytime", state, "--distinct").exit_code in (0, 3)
+    assert n_rows(state) == 1200
+
+
 def test_a_state_remembers_its_premises(tmp_path):
     state = tmp_path / "st.gate"
     first = clicks(300, weight=1.0, customer_id=1)
@@ -132,7 +214,8 @@ def test_a_state_remembers_its_premises(tmp_path):
         assert (said["pos_label"], said["perhaps_groups"], said["complete"]) == ("yes", "customer_id", True)
         for name in ("excluded", "unweighted", "pos_label", "perhaps_groups", "batches"):
             assert name in said["sentences"]
-    copied = json.loads(run(tmp_path / "b.csv", *options, "--distinct", "--json").stdout)["premises"]
+    write(tmp_path / "d.csv", second)
+    copied = json.loads(run(tmp_path / "d.csv", *options, "--distinct", "--json").stdout)["premises"]
     assert "distinct" in copied["sentences"]
     assert "distinct" in run(*LIMIT, "--anytime", state, "--so-far").stdout
     other = first.assign(y_true=np.where(first["y_true"] == "yes", "no", "yes"))

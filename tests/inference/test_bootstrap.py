@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 from calibrant import InputError, bootstrap_bounds, population_bounds, synthetic
+from calibrant.inference.bounds import bootstrap
 from calibrant.inference.bounds.bootstrap import _area
 
 
@@ -120,3 +121,12 @@ def test_truth_is_covered_just_above_the_minimum():
         missed += found.smooth_error.low > 0 or found.lower_distance.low > 0
     assert answered > 60
     assert missed <= 10  # 6 expected of 120; more than 10 has a chance of 3%
+
+
+def test_ends_are_shares_however_far_resamples_reach(monkeypatch):
+    rng = np.random.default_rng(0)
+    v = rng.random(60)
+    monkeypatch.setattr(bootstrap, "resampled", lambda _draw, _n, resamples, _seed: np.full((resamples, 2), 5.0))
+    found = bootstrap_bounds((rng.random(60) < v).astype(float), v, n_resamples=99, random_state=0)
+    for interval in (found.smooth_error, found.lower_distance):
+        assert (interval.low, interval.high) == (0.0, 1.0)

@@ -193,7 +193,8 @@ def test_certain_rows_are_set_aside_and_said():
 )
 def test_extreme_predictions(v):
     for y_true in (np.zeros(len(v)), np.ones(len(v))):
-        found = calibration_test(y_true, v, sample_weight=np.geomspace(1, 1e-12, len(v)), n_resamples=39)
+        weight = np.geomspace(1, 1e-12, len(v))
+        found = calibration_test(y_true, v, sample_weight=weight, outcome_free_weights=True, n_resamples=39)
         assert 0.0 < found.pvalue <= 1.0
 
 
@@ -205,7 +206,6 @@ def test_extreme_predictions(v):
         ({"trials": [1.5, 1]}, r"trials: row 0 is 1\.5"),
         ({"trials": [1]}, "trials: has 1 rows"),
         ({"groups": [1]}, r"groups: has shape \(1,\)"),
-        ({"groups": [1, 2]}, "groups: hold events in effectively 1 groups"),
         ({"n_resamples": 19}, "n_resamples: is 19"),
     ],
 )
@@ -226,7 +226,8 @@ def test_no_p_value_is_below_the_probability_of_the_outcomes(seed, n, spread, se
     cut = rng.choice([0.0, 0.3, 0.6, 1.0])
     y = (v < cut) * 1.0 if separated else rng.integers(0, 2) + np.zeros(n)
     w = 10.0 ** (-spread * rng.integers(0, 2, n))
-    found = calibration_test(y, v, sample_weight=w if spread else None, n_resamples=99, random_state=0)
+    weights = {"sample_weight": w, "outcome_free_weights": True} if spread else {}
+    found = calibration_test(y, v, **weights, n_resamples=99, random_state=0)
     seen = w / w.max() > 1e-20
     assert found.pvalue >= _probability(y[seen], v[seen]) * (1.0 - 1e-9)
 
@@ -246,5 +247,10 @@ def test_the_region_holds_every_row_of_its_predictions():
 
 def test_a_row_without_weight_contradicts_nothing():
     y, v = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.2, 0.7, 0.6, 1.0])
-    assert calibration_test(y, v, sample_weight=[1.0, 1.0, 1.0, 0.0], random_state=0).impossible is None
-    assert calibration_test(y, v, sample_weight=[1.0, 1.0, 1.0, 1e-9], random_state=0).impossible is not None
+    free = {"outcome_free_weights": True, "random_state": 0}
+    assert calibration_test(y, v, sample_weight=[1.0, 1.0, 1.0, 0.0], **free).impossible is None
+    assert calibration_test(y, v, sample_weight=[1.0, 1.0, 1.0, 1e-9], **free).impossible is not None
+
+
+def test_where_nothing_is_off_no_region_is_told():
+    assert calibration_test(np.tile([0, 1], 50), np.full(100, 0.5), n_resamples=99, random_state=0).region is None

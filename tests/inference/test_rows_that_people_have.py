@@ -28,7 +28,7 @@ from calibrant.inference.testing.components import COX, GROUPS, WAVES, Component
 from calibrant.inference.testing.lots import lots_of_rows
 from calibrant.inference.testing.registry import ROWS, calibration_tests
 from calibrant.inference.testing.tcal import WeightedCells
-from calibrant.resampling import redraw
+from calibrant.resampling import comonotone, redraw
 from tests.oracles import calibration_test as oracle
 from tests.oracles import tcal as tcal_oracle
 from tests.strategies import examples
@@ -60,7 +60,7 @@ def near(pvalue, exact, n):
 def test_weighted_p_values_by_enumeration(name):
     v, w = np.array([0.1, 0.1, 0.6, 0.6, 0.8]), np.array([3.0, 1.0, 5.0, 1.0, 2.0])
     y = np.array([1.0, 0, 1, 0, 0])
-    run = partial(REDRAWN[name], y_prob=v, sample_weight=w)
+    run = partial(REDRAWN[name], y_prob=v, sample_weight=w, outcome_free_weights=True)
 
     def size(outcomes):
         found = run(outcomes, n_resamples=19).statistic
@@ -78,7 +78,7 @@ def test_weighted_p_values_by_enumeration(name):
 
 @pytest.mark.parametrize("name", REDRAWN)
 def test_grouped_p_values_by_enumeration(name, monkeypatch):
-    monkeypatch.setattr(redraw, "LEAST_GROUPS", 1)
+    monkeypatch.setattr(comonotone, "LEAST_GROUPS", 0)
     v = np.array([0.1, 0.1, 0.3, 0.6, 0.6, 0.8, 0.9, 0.35, 0.55])
     y, group = np.array([1.0, 0, 0, 1, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 5, 4, 2])
     w = np.array([1.0, 2, 1, 1, 1, 1, 1, 1, 1])
@@ -98,27 +98,35 @@ def test_grouped_p_values_by_enumeration(name, monkeypatch):
 
 @pytest.mark.parametrize("name", ALL)
 def test_scale_of_weights_names_and_order_do_not_matter(name):
-    y, v, w, group = drawn(300, 1.2, 1, 200)
-    order = np.random.default_rng(0).permutation(300)
+    y, v, w, group = drawn(900, 1.2, 1, 700)
+    order = np.random.default_rng(0).permutation(900)
     for options in ({}, {"groups": group}):
         first = ALL[name](y, v, sample_weight=w, random_state=5, n_resamples=39, **options)
         moved = {key: each[order] for key, each in options.items()}
         second = ALL[name](y[order], v[order], sample_weight=4.0 * w[order], random_state=5, n_resamples=39, **moved)
         assert second.pvalue == first.pvalue
         assert second.statistic == pytest.approx(first.statistic, rel=1e-9)
-        third = ALL[name](y, v, sample_weight=np.full(300, 2.5), random_state=5, n_resamples=39)
+        third = ALL[name](y, v, sample_weight=np.full(900, 2.5), random_state=5, n_resamples=39)
         assert third == ALL[name](y, v, random_state=5, n_resamples=39)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_rows_without_weight_are_not_there(name):
-    y, v, w, group = drawn(300, 1.2, 2, 200)
+    y, v, w, group = drawn(900, 1.2, 2, 700)
     more = {"sample_weight": np.append(w, 0.0), "groups": np.append(group, 999)}
     for options in ({"sample_weight": w}, {"sample_weight": w, "groups": group}):
         added = {key: more[key] for key in options}
         added = ALL[name](np.append(y, 0.0), np.append(v, 1.0), random_state=5, n_resamples=39, **added)
         plain = ALL[name](y, v, random_state=5, n_resamples=39, **options)
         assert (added.pvalue, added.impossible) == (plain.pvalue, None)
+
+
+def test_weights_in_few_groups_are_refused():
+    """Without weights the total is bounded for any dependence; with weights that may tell outcomes it is not."""
+    y, v, w, group = drawn(300, 1.2, 2, 45)
+    assert calibration_test(y, v, groups=group, n_resamples=39, random_state=0).tail_pvalue is not None
+    with pytest.raises(InputError, match="groups: are too few for signs, and weights may tell outcomes"):
+        calibration_test(y, v, sample_weight=w, groups=group, n_resamples=39)
 
 
 def test_statistics_are_the_weighted_measures():
@@ -138,17 +146,19 @@ def test_groups_and_weights_are_assumed_in_one_line(name):
     assert run().premise == "rows are independent"
     assert run(groups=group).premise == "rows are independent between groups"
     weights = "rows are independent, and weights do not depend on outcomes given the predictions"
-    assert run(sample_weight=w).premise == weights
+    assert run(sample_weight=w, outcome_free_weights=True).premise == weights
+    assert "drawn again with them (score z = " in run(sample_weight=w).premise
+    by_outcome = run(sample_weight=np.where(y == 1, 1.0, 10.0)).premise
+    assert by_outcome.endswith("0.1 of the rows without the event and 1 of those with it were kept")
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_few_groups_with_events_are_refused(name):
+def test_few_groups_with_events_are_refused():
     y, v, _, group = drawn(600, 1.0, 5, 60)
     y[group >= 25] = 0.0
     with pytest.raises(InputError, match=r"groups: hold events in effectively 2\d"):
-        ALL[name](y, v, groups=group)
+        tcal_test(y, v, groups=group)
     with pytest.raises(InputError, match="groups: hold non-events in effectively 2"):
-        ALL[name](1 - y, v, groups=group)
+        tcal_test(1 - y, v, groups=group)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -215,7 +225,8 @@ def test_the_grouped_tail_goes_below_the_floor():
 def test_weighted_t_cal_is_its_definition(rows, grouped):
     y, v, w, group = rows
     scales = tuple(2**k for k in range(1, 12))
-    redraws = redraw.Redraws.of(Rows.of(y, v, w)) if not grouped else _without_check(Rows.of(y, v, w, None, group))
+    free = Rows.of(y, v, w, outcome_free_weights=True)
+    redraws = redraw.Redraws.of(free) if not grouped else _without_check(Rows.of(y, v, w, None, group))
     found = WeightedCells.of(redraws, scales).statistics(redraws.excess)
     of = group if grouped else np.arange(y.size)
     wanted = [tcal_oracle.weighted_plug_in(y, v, w / w.max(), m, of) for m in scales]
@@ -224,7 +235,7 @@ def test_weighted_t_cal_is_its_definition(rows, grouped):
 
 def _without_check(rows):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(redraw, "LEAST_GROUPS", 0)
+        patched.setattr(comonotone, "LEAST_GROUPS", 0)
         return redraw.Redraws.of(rows)
 
 
@@ -260,7 +271,9 @@ def test_regions_of_weighted_rows():
     y, v, w, _ = drawn(300, 1.0, 8)
     plain, same = (corp_regions(y, v, sample_weight=each, random_state=0) for each in (None, np.full(300, 3.0)))
     assert (plain.consistency_upper == same.consistency_upper).all()
-    heavy = corp_regions(y, v, sample_weight=w, random_state=0)
+    heavy = corp_regions(y, v, sample_weight=w, outcome_free_weights=True, random_state=0)
+    with pytest.raises(InputError, match="sample_weight: may tell outcomes"):
+        corp_regions(y, v, sample_weight=w)
     assert (heavy.confidence_lower == plain.confidence_lower).all()
     spread = (heavy.consistency_upper - heavy.consistency_lower).mean()
     assert spread > (plain.consistency_upper - plain.consistency_lower).mean()

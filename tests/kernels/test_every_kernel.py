@@ -152,16 +152,20 @@ ARGUMENTS = {
     "classes.largest": lambda m: (classes(m), np.zeros((m, 2), np.int64)),
     "columns.credit_overdraft": lambda m: (v(m), rates(m), r(m), out(m)),
     "columns.parts_within": lambda m: (2 * p(m), v(m), rates(m), r(m), 0.01, 4, (1000, 100), stop()),
-    "found.cumulants": lambda m: (p(m), ones(m), ones(m), ints(range(m)), whole(m)),
-    "found.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, out(m, 3)),
-    "found.excursions": lambda m: (
+    "excursions.cumulants": lambda m: (p(m), ones(m), ones(m), ints(range(m)), whole(m)),
+    "excursions.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, out(m, 3)),
+    "excursions.excursions": lambda m: (
         np.stack([rates(m)] * 128, axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 128)
     ),
-    "found.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
+    "excursions.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
+    "joint.draw_jointly": lambda m: (
+        p(m), np.ones((2, m)), ones(2), np.zeros((2, m), np.int64), ints([1, 1]), np.uint64(1), 0, out(m, 3)
+    ),
     "interval.best_partition": lambda m: (
         v(m), r(m + 1), u(m - 1), np.argsort(r(m + 1)), *interval.empty_set(m + 1), out(m + 1), ints(range(m + 1))
     ),
     "interval.sliding_window": lambda m: (v(m), r(m), 0.3),
+    "isotonic.with_one_more": lambda m: (np.sort(rates(m)), ones(m), 1.0),
     "isotonic.pool_adjacent": lambda m: (rates(m), ones(m), out(m).astype(np.int64)),
     "lattice.shortest_path": lambda m: (side(m), side(m), corridor(m), 1000, stop()),
     "logistic.logistic_derivatives": lambda m: (np.stack([v(m), r(m)]), rates(m), p(m), np.array([0.5, 1.0])),
@@ -273,7 +277,7 @@ ARGUMENTS = {
 
 OF_NUMBERS = {
     "calibration.mix",
-    "found.squared_evidence",
+    "excursions.squared_evidence",
     "lower_lift.violation_in_gap",
     "lower_repair.kept",
     "regret_units.reached",
@@ -320,12 +324,13 @@ QUIET = {
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},
     **{("lower_lift.quantile_coupling", name): PROVED for name in ("v", "mass", "u", "target")},
     **{("lower_lift.violations", name): PROVED for name in ("v", "r", "u")},
-    **{("lower_lift.split_cells", name): PROVED for name in ("v", "chosen")},
+    **{("lower_lift.split_cells", name): PROVED for name in ("v", "choice")},
     **{("lower_proof.extended", name): REFUSED for name in ("nodes", "r")},
     **{("lower_proof.largest_product", name): REFUSED for name in ("places", "r0", "r1")},
     ("lower_lift.tied", "v"): REFUSED,
-    **{("found.draw_events", name): REFUSED for name in ("prediction", "count")},
-    ("found.scores", "found"): REFUSED,
+    **{("excursions.draw_events", name): REFUSED for name in ("prediction", "count")},
+    ("excursions.scores", "evidence"): REFUSED,
+    **{("joint.draw_jointly", name): REFUSED for name in ("chance", "value", "ratio")},
     **{("calibration.redrawn_statistics", name): REFUSED for name in ("units", "wave", "inverse")},
     ("canonical.draw_labels", "cumulative"): REFUSED,
     ("canonical.draw_labels", "uniform"): REFUSED,

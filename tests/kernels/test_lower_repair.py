@@ -67,3 +67,12 @@ def test_a_draw_whose_steps_are_blocked_gets_its_bracket() -> None:
     assert found.converged
     assert check_coupling(found.coupling, y_true, y_prob) == found.upper
     assert check_potentials(found.potentials, y_true, y_prob) == found.lower
+
+
+@pytest.mark.parametrize("slack", [0.5, 2.0])
+def test_a_side_gives_way_by_what_it_lacks_of_the_share_that_is_kept(slack: float) -> None:
+    for share in np.linspace(0.0, 1.5, 61):
+        lacking = share * slack - (1.0 - lower_repair._KEPT) * slack
+        for owed in (0.0, 0.25):
+            found = lower_repair._owed(slack, share * slack, 1e-9, 0.0, 1.0, owed)
+            assert found == pytest.approx(max(0.0, lacking) if owed == 0.0 else owed + lacking, abs=1e-12)

@@ -71,6 +71,9 @@ ROWS: dict[str, tuple[set[str], Arguments]] = {
     "weights": ({"sample_weight"}, {"sample_weight": W}),
     "weights, ties": ({"sample_weight", "y_prob"}, {"sample_weight": W, "y_prob": TIES}),
     "max_weight": ({"sample_weight", "max_weight"}, {"sample_weight": W, "max_weight": 3.0}),
+    "outcome-free weights": ({"outcome_free_weights"}, {"sample_weight": W, "outcome_free_weights": True}),
+    "one weight for each outcome": ({"sample_weight"}, {"sample_weight": np.where(Y == 1.0, 1.0, 5.0)}),
+    "sampled by outcome": ({"sampling_fractions"}, {"sampling_fractions": {0: 0.2, 1: 1.0}}),
     "trials": ({"trials"}, {"y_true": SHARES, "trials": TRIALS}),
     "trials, max_weight": ({"trials", "max_weight"}, {"y_true": SHARES, "trials": TRIALS, "max_weight": 4.0}),
     "groups": ({"groups"}, {"groups": GROUPS}),
@@ -97,6 +100,9 @@ COLUMNS: Arguments = {
     "values": np.linspace(0.0, 1.0, 6),
     "grades": np.array(["a", "b", "c"])[SITE],
     "y": Y,
+    "time": DAY,
+    "event": Y,
+    "horizon": 2.5,
 }
 
 
@@ -126,6 +132,12 @@ TABLES: dict[str, tuple[set[str], Arguments]] = {
     "plain": (set(), {"by": ("site",)}),
     "weights": ({"sample_weight"}, {**_WEIGHTED, "by": ("site",)}),
     "max_weight": ({"sample_weight", "max_weight"}, {**_WEIGHTED, "max_weight": 3.0}),
+    "outcome-free weights": ({"outcome_free_weights"}, {**_WEIGHTED, "outcome_free_weights": True, "by": ("site",)}),
+    "sampled by outcome": ({"sampling_fractions"}, {"sampling_fractions": {0: 0.2, 1: 1.0}, "unweighted": False}),
+    "horizon": (
+        {"horizon"},
+        {"y_true": None, "unweighted": False, "time": "day", "event": "outcome", "horizon": 2.5},
+    ),
     "trials": ({"trials"}, {"y_true": "shares", "trials": "tries", "by": ("site",)}),
     "groups": ({"groups"}, {"groups": "patient", "by": ("site",)}),
     "drift": ({"reference"}, {"by": "day", "drift": "day", "reference": (1, 2)}),

@@ -10,7 +10,9 @@ from hypothesis import given
 from calibrant import (
     averaged_two_bin_calibration_error,
     calibration_distance,
+    convolved_calibration_error,
     cutoff_calibration_error,
+    expected_calibration_error,
     interval_calibration_error,
     kernel_calibration_error,
     lower_calibration_certificate,
@@ -19,7 +21,9 @@ from calibrant import (
     smooth_calibration_error,
     surrogate_interval_calibration_error,
     synthetic,
+    upper_calibration_distance,
 )
+from calibrant.inference.bounds import every_measure as most
 from calibrant.measures.corp import corp_decomposition
 from tests.constants import all_samples, broken, costs, is_a_mirror
 from tests.strategies import examples, samples
@@ -52,7 +56,7 @@ def test_the_inequality_under_the_root_of_the_distance():
 def test_upper_halves_hold_for_hard_samples(sample):
     y_true, y_prob, weight = sample
     lower = lower_calibration_certificate(y_true, y_prob, sample_weight=weight).upper
-    smooth, cutoff, kernel, interval, surrogate, random = (
+    smooth, cutoff, kernel, interval, surrogate, random, convolved, binned = (
         each(y_true, y_prob, sample_weight=weight, **more)
         for each, more in (
             (smooth_calibration_error, {}),
@@ -61,16 +65,89 @@ def test_upper_halves_hold_for_hard_samples(sample):
             (interval_calibration_error, {}),
             (surrogate_interval_calibration_error, {}),
             (random_interval_calibration_error, {"width": 0.1}),
+            (convolved_calibration_error, {}),
+            (expected_calibration_error, {}),
         )
     )
     l2 = averaged_two_bin_calibration_error(y_true, y_prob, sample_weight=weight, norm="l2")
+    upper = upper_calibration_distance(y_true, y_prob, sample_weight=weight).lower
     assert max(kernel**2, l2**2) <= lower + 1e-12
-    assert interval <= lower + (8 * lower) ** 0.5 + 1e-9
-    assert surrogate <= min(6 * lower**0.5, *((1 + 2 * 2**k) * lower + 2.0**-k for k in range(40))) + 1e-9
-    assert random <= 21 * lower + 1e-9
+    assert smooth <= most.KERNEL * kernel + 1e-9
+    assert interval <= min(most.most_interval_error(lower), 3 * lower**0.5) + 1e-9
+    assert upper <= min(most.most_upper_distance(lower), 1.777 * lower**0.5) + 1e-9
+    assert surrogate <= min(6 * lower**0.5, most.most_surrogate(lower)) + 1e-9
+    assert random <= most.most_random_interval_error(lower, 0.1) + 1e-9
+    assert upper <= min(random + most.SHIFTED * 0.1, binned + 1 / 30) + 1e-9
+    assert convolved <= most.most_convolved_error(lower) + 1e-6
     brier = corp_decomposition(y_true, y_prob, sample_weight=weight).miscalibration
     assert smooth**2 <= brier + 1e-12
     assert brier <= 2 * cutoff + 1e-12
+
+
+def test_the_most_at_a_distance_grows_with_it():
+    """So that a bound on the distance gives one on the rest; at 0 nothing is left, at 1 and above nothing is lost."""
+    at = np.linspace(0.0, 1.0, 2001)
+    for name in ("upper_distance", "interval_error", "surrogate", "convolved_error"):
+        values = [getattr(most, f"most_{name}")(d) for d in (*at, 1.0 + 1e-15)]
+        assert (np.diff(values) >= 0.0).all()
+        assert values[0] < 1e-11
+        assert values[-1] == 1.0
+    for width in (0.01, 0.1, 1.0, 2.0, 5.0):
+        values = [most.most_random_interval_error(d, width) for d in (*at, 1.0 + 1e-15)]
+        assert (np.diff(values) >= 0.0).all()
+        assert values[0] == 0.0
+        assert values[-1] == 1.0
+
+
+def a_zigzag(n):
+    """Residuals whose witness is 1 less a zigzag of slope 1 and n pieces, n odd: a law with event rates."""
+    v, sign = np.arange(n + 1) / n, np.where(np.arange(n + 1) % 2 == 0, 1.0, -1.0)
+    residual = sign + 0.5 / n  # half of w - w'', at the knots
+    residual[[0, -1]] = 1.0, 0.0
+    room = np.where(residual > 0.0, 1.0 - v, v)[:-1] / np.abs(residual[:-1])
+    return v + room.min() * residual, v
+
+
+def test_the_kernel_error_is_no_more_below_the_smooth_error_than_a_root_of_two_allows():
+    ratio = [smooth_calibration_error(*a_zigzag(n)) / kernel_calibration_error(*a_zigzag(n)) for n in (11, 101, 1001)]
+    assert ratio == sorted(ratio)
+    assert 1.413 < ratio[-1] < most.KERNEL
+
+
+def test_a_few_events_moved_a_little_attain_what_the_distance_allows():
+    """At u = eta all events are predicted delta too high, delta far below the bandwidth, and that far below eta."""
+    for eta, least in ((0.1, 0.9), (0.03, 0.97), (0.01, 0.99)):
+        law = [0.0, 1.0], [eta, eta * 1.01], [1.0 - eta, eta]
+        y_true, y_prob, weight = (np.array(each) for each in law)
+        lower = lower_calibration_certificate(y_true, y_prob, sample_weight=weight).upper
+        assert lower == pytest.approx(eta * eta * 0.01, rel=1e-6)
+        convolved = convolved_calibration_error(y_true, y_prob, sample_weight=weight)
+        random = random_interval_calibration_error(y_true, y_prob, sample_weight=weight, width=0.1)
+        assert least < convolved / most.most_convolved_error(lower) < 1.0
+        assert least < random / most.most_random_interval_error(lower, 0.1) < 1.0
+
+
+def test_half_a_bin_and_the_root_of_the_distance_are_attained():
+    """One rate at both ends of a bin: only merging them calibrates. And halves at 0 and 1."""
+    width = 1 / 15
+    rate, v = [width / 2] * 2, [1e-12, width]
+    assert expected_calibration_error(rate, v) == pytest.approx(0.0, abs=1e-9)
+    assert upper_calibration_distance(rate, v).upper == pytest.approx(width / 2)
+    halves, weight = ([0.5, 0.5], [0.0, 1.0]), [1.0, 1.0]
+    assert upper_calibration_distance(*halves, sample_weight=weight).upper == pytest.approx(0.5)
+    assert lower_calibration_certificate(*halves, sample_weight=weight).upper == pytest.approx(0.25)
+
+
+def test_bins_of_a_shifted_grid_hold_predictions_near_their_mean():
+    """c0 of docs/constants.md: the lemma on a grid of z and m, its mean, and laws that come near."""
+    a, half = 12.0**0.5, np.linspace(-0.5, 0.5, 401)
+    b = 1.0 - 0.5 / a
+    z, m = half[:, None], half
+    allowed = (1.0 + a * np.abs(z)) ** 2 / (4.0 * a) - np.clip(a * m, -b, b) * (z - m)
+    assert (np.abs(z - m) <= allowed + 1e-12).all()
+    assert (
+        pytest.approx(np.mean((1.0 + a * np.abs(np.linspace(-0.5, 0.5, 10**6))) ** 2) / (4 * a), 1e-5) == most.SHIFTED
+    )
 
 
 def test_the_root_of_the_distance_and_the_square_of_the_smooth_error_are_attained():

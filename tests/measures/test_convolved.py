@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, convolved_calibration_error
+from calibrant.measures.convolved import window
 from tests.oracles import convolved as oracle
 from tests.strategies import examples, samples
 
@@ -43,6 +44,32 @@ def test_larger_samples_to_a_millionth(kind):
     assert oracle.convolved_calibration_error(y_true, y_prob, None, value, points=8000) == pytest.approx(
         value, abs=1e-6
     )
+
+
+@examples(150)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 1e-2, 0.2]), st.sampled_from([0.0, 0.37, 1.0]))
+def test_predictions_in_a_narrow_range_are_looked_at_closely(seed, wide, at):
+    """The part of [0, 1] that they reach gives what all of it gives, at the fixed point and at bandwidths around it."""
+    rng = np.random.default_rng(seed)
+    y_prob = at + wide * (rng.random(300) - at)
+    y_true = (rng.random(300) < y_prob) * 1.0
+    value = convolved_calibration_error(y_true, y_prob)
+    for bandwidth in (value, 0.3 * value, 3.0 * value):
+        if bandwidth < 1e-5:
+            continue
+        in_part = convolved_calibration_error(y_true, y_prob, bandwidth=bandwidth)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("calibrant.measures.convolved.window", lambda *_: (0.0, 1.0))
+            whole = convolved_calibration_error(y_true, y_prob, bandwidth=bandwidth)
+        assert in_part == pytest.approx(whole, abs=1e-6)
+        assert bandwidth != value or in_part == pytest.approx(value, abs=1e-6)
+
+
+def test_the_part_that_is_looked_at_ends_where_a_gaussian_does():
+    assert window(np.array([0.4, 0.42]), 0.01) == pytest.approx((0.31, 0.2))
+    assert window(np.array([0.0, 1e-4]), 1e-3) == pytest.approx((0.0, 0.0091))
+    assert window(np.array([0.9, 1.0]), 0.01) == pytest.approx((0.81, 0.19))
+    assert window(np.array([0.4, 0.42]), 0.03) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("times", [1.0, 1e-3, 1e-9])

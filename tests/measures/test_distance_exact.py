@@ -1,6 +1,7 @@
 """Exact programs for general domains against all set partitions, and against one another where these are too many."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import calibration_distance
-from calibrant.kernels import columns, partitions
-from calibrant.measures import distance
+from calibrant.door.sample import Sample
+from calibrant.kernels import columns, lattice, partitions
+from calibrant.measures import distance, distance_lattice
 from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance import (
     _solved,
@@ -17,6 +19,7 @@ from calibrant.measures.distance import (
     exact_partition,
     partition_by_columns,
     partition_by_types,
+    upper_distance_from_sample,
 )
 from calibrant.measures.lower import lower_calibration_certificate
 from tests.oracles import distance as oracle
@@ -220,3 +223,21 @@ def test_domains_that_no_exact_program_takes_are_bounded_by_columns(monkeypatch)
     assert exact.exact
     assert found.exact
     assert tuple(found) == pytest.approx(tuple(exact), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_what_a_shortest_path_cannot_go_through_is_not_looked_at(monkeypatch):
+    """Of the steps, and sets of steps, of six searches: those that need not be looked at are several times as many."""
+    work = []
+
+    def counted(*arguments):
+        found = lattice.shortest_path(*arguments)
+        work.append(found.work)
+        return found
+
+    monkeypatch.setattr(distance_lattice, "lattice", SimpleNamespace(**{**vars(lattice), "shortest_path": counted}))
+    for seed in range(1, 7):
+        rng = np.random.default_rng(seed)
+        v = rng.random(120)
+        assert upper_distance_from_sample(Sample.from_columns((rng.random(120) < v).astype(float), v)).exact
+    assert 50_000 < sum(work) < 300_000

@@ -19,16 +19,16 @@ def triangle(z, j, m, height):
 @pytest.mark.parametrize(("n", "m"), [(10, 1), (200, 3), (2_000, 5)])
 def test_the_second_moment_over_all_signs_is_within_the_room(n, m):
     """E L^2 from the definition, every set of signs and every integral."""
-    room = math.log1p(0.9**2)
+    room = math.log1p(4 * 0.9**2)
     height = _highest(n, m, 0.25, room)
     c = [
         quad(lambda z: triangle(z, j, m, height) ** 2 / (z * (1 - z)), 0.25 + 0.5 * j / m, 0.25 + 0.5 * (j + 1) / m)[0]  # noqa: B023
         for j in range(m)
     ]
     moment = np.mean([(1.0 + np.dot(signs, c)) ** n for signs in product((-1, 1), repeat=m)])
-    assert 1.0 < moment <= 1.0 + 0.9**2
+    assert 1.0 < moment <= 1.0 + 4 * 0.9**2
     if height < 0.25:
-        assert moment > 1.3  # not needlessly small
+        assert moment > 1.9  # not needlessly small
 
 
 @pytest.mark.parametrize("s", [0.3, 0.5, 1.0])

@@ -2,41 +2,38 @@
 
 import copy
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 
 from calibrant import InputError, audit
+from calibrant.door.sample import Sample
 from calibrant.recalibration import (
     BetaScaling,
     DirichletScaling,
-    HistogramBinning,
     PlattScaling,
     PolynomialScaling,
     RecalibratedClassifier,
     TemperatureScaling,
     VectorScaling,
+    choose,
     choose_recalibrator,
+    compare_recalibrators,
 )
 from calibrant.recalibration.curves.registry import maps
 from calibrant.recalibration.judge import says_certain
-
-QUICK = {"n_resamples": 1}
-SURE = "exactly 0 or 1"
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_uninformative_predictions_are_said_to_be_so(seed):
     rng = np.random.default_rng(seed)
-    choice = choose_recalibrator(rng.random(300) < 0.2, rng.random(300), methods=["temperature", "platt"], **QUICK)
+    choice = choose_recalibrator(rng.random(300) < 0.2, rng.random(300))
     assert choice.chosen == "constant"
     assert choice.recalibrator is None
     assert "do not show that the predictions carry information" in choice.summary()
-    assert "reversed" not in choice.summary()
-    assert choice["constant"].brier < choice["unchanged"].brier
 
 
 @pytest.mark.slow
@@ -72,66 +69,49 @@ def test_classes_that_are_told_apart_are_of_use():
 def test_swapped_labels_are_a_warning_first():
     rng = np.random.default_rng(0)
     p = rng.random(400)
-    choice = choose_recalibrator(rng.random(400) < 1 - p, p, methods=["temperature", "platt"], **QUICK)
+    choice = choose_recalibrator(rng.random(400) < 1 - p, p)
     assert choice.direction == "wrong"
     assert choice.rank_correlation < -0.4
-    assert choice.summary().startswith("The predictions point the wrong way: events are fewer where predictions are")
+    assert choice.recalibrator is None
+    assert choice.summary().startswith("Events are fewer where predictions are higher (rank correlation -0.")
     assert "Check that labels or columns are not swapped." in choice.summary()
-    isotonic = choose_recalibrator(rng.random(400) < 1 - p, p, methods=["isotonic"], **QUICK)
-    assert "labels or columns are not swapped" in isotonic.summary()  # no increasing map can use them
 
 
-def test_a_better_score_that_may_be_chance_is_told_where_it_is_another_recalibration_s():
-    rng = np.random.default_rng(1)
-    p = rng.random(400)
-    choice = choose_recalibrator(rng.random(400) < p**2, p, methods=["temperature", "platt"], **QUICK)
-    assert {each.method for each in choice.scores} >= {"temperature", "platt"}
-    for best in ("temperature", "platt"):
-        for chosen in ("temperature", "platt"):
-            told = replace(choice, best=best, chosen=chosen).summary()
-            assert (f"{best} is no better beyond chance" in told) == (best != chosen)
-            assert told.count("beyond chance") == int(best != chosen)
-
-
-def test_information_without_a_direction_is_used_and_the_order_spoken_of():
+def test_information_without_a_direction_is_used_as_far_as_an_increasing_map_can():
     rng = np.random.default_rng(0)
     p = rng.random(4000)
     y = rng.random(4000) < 0.1 + 3 * (p - 0.5) ** 2
-    choice = choose_recalibrator(y, p, methods=["temperature", "platt", HistogramBinning(5)], **QUICK)
-    assert choice.chosen == "HistogramBinning"
-    assert choice.summary().endswith("It changes the order of some predictions.")
+    choice = choose_recalibrator(y, p)
+    assert choice.chosen == "averaged"
+    assert np.diff(choice.recalibrator.predict(np.linspace(0.0, 1.0, 99))).min() >= 0.0
 
 
 @pytest.mark.slow
 def test_uninformative_classes():
     rng = np.random.default_rng(0)
-    choice = choose_recalibrator(rng.integers(0, 3, 300), rng.dirichlet(np.ones(3), 300), **QUICK)
+    choice = choose_recalibrator(rng.integers(0, 3, 300), rng.dirichlet(np.ones(3), 300))
     assert choice.chosen == "constant"
     assert choice["constant"].brier == pytest.approx(2 / 3, abs=0.02)
 
 
 @pytest.mark.parametrize("method", ["isotonic", "histogram", "polynomial", "nearest"])
-def test_a_map_that_says_0_or_1_is_never_chosen(method):
+def test_a_map_that_says_0_or_1_is_marked(method):
     rng = np.random.default_rng(1)
     p = rng.random(600)
     y = rng.random(600) < np.clip(2 * p - 0.5, 0.0, 1.0)  # nothing below 1/4, all above 3/4
-    choice = choose_recalibrator(y, p, methods=[method], **QUICK)
-    assert choice.chosen == "unchanged"
-    assert choice.certain == (method,)
-    assert choice[method].brier < choice["unchanged"].brier
-    assert "no recalibration that stays off 0 and 1" in choice.summary()
-    assert f"Ruled out in spite of a better Brier score: {method}, which can return exactly 0 or 1" in choice.summary()
-    smooth = choose_recalibrator(y, p, methods=["platt", method], **QUICK)
-    assert smooth.chosen == "platt"
-    assert np.isfinite(smooth["platt"].log)
+    table = compare_recalibrators(y, p, methods=["platt", method, "averaged"])
+    assert [score.certain for score in table.scores] == [False, False, True, False]
+    assert table[method].brier < table["unchanged"].brier
+    assert "it can return exactly 0 or 1" in table[method].summary()
+    assert np.isfinite(table["averaged"].log)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_chosen_maps_stay_inside_everywhere(seed):
+def test_advised_maps_stay_inside_everywhere(seed):
     rng = np.random.default_rng(seed)
     p = 0.3 + 0.4 * rng.random(500)  # what lies outside was never seen
-    choice = choose_recalibrator(rng.random(500) < np.clip(3 * p - 1, 0.02, 0.98), p, **QUICK)
-    assert choice.chosen != "unchanged"
+    choice = choose_recalibrator(rng.random(500) < np.clip(3 * p - 1, 0.02, 0.98), p)
+    assert choice.chosen == "averaged"
     found = choice.recalibrator.predict(np.linspace(0.0, 1.0, 10_001))
     assert found.min() > 0.0
     assert found.max() < 1.0
@@ -169,27 +149,33 @@ def test_no_class_becomes_impossible(kind):
     assert fitted.predict([[1.0, 0.0, 0.0]]).min() > 0.0
 
 
-def test_wrong_predictions_of_0_and_1_are_spoken_of():
-    p = np.array([0.0] * 10 + [0.5] * 200 + [1.0] * 10)
-    y = np.array([1] + [0] * 9 + [0, 1] * 100 + [1] * 10)
-    choice = choose_recalibrator(y, p, methods=["temperature"], **QUICK)
-    assert np.isfinite(choice["temperature"].log)
-    assert not np.isfinite(choice["unchanged"].log)
-    assert choice.chosen == "unchanged"  # one of 220 may be a rounded 0
-    assert "wrong, so that their log score is infinite" in choice.summary()
-    wrong = np.where(p == 0.0, 1, y)
-    assert choose_recalibrator(wrong, p, methods=["temperature"], **QUICK).chosen != "unchanged"
+def test_one_wrong_prediction_of_0_may_be_rounded_and_many_are_not():
+    p = np.array([0.0] * 20 + [0.5] * 200 + [1.0] * 20)
+    y = np.array([1] + [0] * 19 + [0, 1] * 100 + [1] * 20)
+    assert choose_recalibrator(y, p).chosen == "unchanged"
+    wrong = np.where((p == 0.0) & (np.arange(p.size) % 4 == 0), 1, y)
+    choice = choose_recalibrator(wrong, p)
+    assert choice.reject
+    assert choice.chosen == "averaged"
+    assert 0.05 < choice.recalibrator.predict([0.0])[0] < 0.4
 
 
 @pytest.mark.parametrize("method", maps())
-def test_maps_and_choices_pickle_and_copy(method):
+def test_maps_pickle_and_copy(method):
     rng = np.random.default_rng(0)
     several = method in ("vector", "dirichlet")
     p = rng.dirichlet(np.ones(3), 60) if several else rng.random(60)
     fitted = maps()[method].estimator().fit(p, np.arange(60) % (3 if several else 2))
-    choice = choose_recalibrator(np.arange(60) % (3 if several else 2), p, methods=[method], **QUICK)
     for made in (copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))):
         assert made(fitted).predict(p).tolist() == fitted.predict(p).tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_choices_pickle_and_copy(n_classes):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(n_classes), 60)
+    choice = choose_recalibrator(np.arange(60) % n_classes, p)
+    for made in (copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))):
         assert made(choice).summary() == choice.summary()
 
 
@@ -197,3 +183,18 @@ def test_weights_that_a_classifier_cannot_take_are_spoken_of():
     X, y = make_classification(100, random_state=0)  # noqa: N806
     with pytest.raises(InputError, match="sample_weight: is not taken by the fit of KNeighborsClassifier"):
         RecalibratedClassifier(KNeighborsClassifier(), cv=2).fit(X, y, np.linspace(1, 2, 100))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3])
+def test_a_direction_is_told_at_a_tenth_of_the_level_and_believed_at_it(level, monkeypatch):
+    monkeypatch.setattr(choose, "_informs", lambda *_: False)
+    rng = np.random.default_rng(0)
+    y, p = (rng.random(300) < 0.2).astype(float), rng.uniform(0.4, 0.9, 300)
+    told, believed = norm.isf(level / 10 / 2), norm.isf(level / 2)
+    for z in (told, -told, believed, -believed):
+        for near in (0.999 * z, 1.001 * z):
+            monkeypatch.setattr(choose, "_association", lambda *_, near=near: (0.5, near))
+            choice = choose.choose_on_sample(Sample.of_arrays(y, p), None, True, level)
+            assert choice.direction == (("right" if near > 0 else "wrong") if abs(near) > told else "none")
+            if choice.direction != "wrong":
+                assert (choice.chosen == "constant") == (near <= believed)

@@ -29,7 +29,7 @@ def members_of(n, seed, truth):
     basis = Basis(cells, 12)
     deviations = [basis.deviations(s) for _, grid in MEMBERS.values() for s in grid]
     priors = [math.log(prior / len(grid)) for prior, grid in MEMBERS.values() for _ in grid]
-    return cells, basis, list(zip(fitted_members(cells, basis), deviations, priors, strict=True))
+    return cells, basis, list(zip(fitted_members(cells, basis)[0], deviations, priors, strict=True))
 
 
 def agree(cells, chosen, others, evidence):

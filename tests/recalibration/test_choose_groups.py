@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import InputError, choose_recalibrator
-from calibrant.recalibration import judge
+from calibrant.recalibration import AveragedScaling, compare_recalibrators, judge
 
 
 def drawn(n, seed=0):
@@ -16,26 +16,31 @@ def drawn(n, seed=0):
 @pytest.mark.slow
 def test_copies_in_groups_have_the_intervals_of_the_rows():
     y, v = drawn(400)
-    options = {"methods": ["platt"], "n_resamples": 999, "random_state": 0}
-    rows = choose_recalibrator(y, v, **options)["unchanged"]
+    rows = compare_recalibrators(y, v, methods=["platt"])["unchanged"]
     copied = [np.repeat(each, 5) for each in (y, v, np.arange(400))]
-    found = choose_recalibrator(*copied[:2], groups=copied[2], **options)["unchanged"]
+    found = compare_recalibrators(*copied[:2], groups=copied[2], methods=["platt"])["unchanged"]
     for name in ("brier_interval", "log_interval"):
         assert tuple(getattr(found, name)) == pytest.approx(tuple(getattr(rows, name)), abs=1e-12)
-    assert found.smooth_error_interval.width > 0.0
-    plain = choose_recalibrator(*copied[:2], **options)["unchanged"]
+    plain = compare_recalibrators(*copied[:2], methods=["platt"])["unchanged"]
     assert plain.brier_interval.width < 0.5 * found.brier_interval.width
 
 
-@pytest.mark.slow
-def test_half_widths_are_those_of_groups():
-    y, v = drawn(400)
-    mass, rng = np.full(400, 1 / 400), np.random.default_rng
-    rows = judge.smooth_half_width(y, v, mass, 0.05, 999, rng(0))
-    copied = [np.repeat(each, 5) for each in (y, v, mass / 5, np.arange(400))]
-    found = judge.smooth_half_width(*copied[:3], 0.05, 999, rng(0), copied[3])
-    assert 0.8 < found / rows < 1.05
-    assert judge.smooth_half_width(*copied[:3], 0.05, 999, rng(0)) < 0.6 * found
+def test_copies_in_groups_are_worth_about_as_much_as_the_rows():
+    """The design effect of five copies each is five, but for chance: the map is that of the rows."""
+    y, v = drawn(2000)
+    at = np.linspace(0.05, 0.95, 19)
+    copied = [np.repeat(each, 5) for each in (y, v, np.arange(2000))]
+    grouped = AveragedScaling().fit(copied[1], copied[0], groups=copied[2])
+    assert grouped.cells_.rows.sum() == pytest.approx(2000.0, rel=0.1)
+    of_rows, of_copies = AveragedScaling().fit(v, y), AveragedScaling().fit(copied[1], copied[0])
+    far = abs(of_copies.interval(at) - of_rows.interval(at)).max()
+    assert abs(grouped.interval(at) - of_rows.interval(at)).max() < 0.2 * far
+
+
+def test_groups_of_independent_rows_change_little():
+    y, v = drawn(2000)
+    grouped = AveragedScaling().fit(v, y, groups=np.arange(2000) // 5)
+    assert 1700.0 < grouped.cells_.rows.sum() <= 2000.0
 
 
 def test_groups_are_never_on_both_sides():
@@ -52,9 +57,11 @@ def test_effects_of_groups_are_not_taken_for_knowledge():
     group = np.repeat(np.arange(80), 25)
     v = np.repeat(rng.random(80), 25)  # one prediction per group, which says nothing
     y = (rng.random(2000) < np.repeat(rng.random(80), 25)).astype(float)
-    options = {"methods": ["isotonic", "nearest"], "n_resamples": 19, "random_state": 0}
-    gain = [choose_recalibrator(y, v, **given, **options)["isotonic"].brier for given in ({}, {"groups": group})]
+    options = {"methods": ["isotonic", "nearest"]}
+    gain = [compare_recalibrators(y, v, **given, **options)["isotonic"].brier for given in ({}, {"groups": group})]
     assert gain[0] < gain[1]
+    alone, grouped = (choose_recalibrator(y, v, **given) for given in ({}, {"groups": group}))
+    assert alone.n_events > 5.0 * grouped.n_events  # a group is worth about one row
 
 
 @pytest.mark.parametrize(
@@ -68,13 +75,12 @@ def test_effects_of_groups_are_not_taken_for_knowledge():
 def test_what_is_refused(groups, message):
     y, v = (np.arange(60) >= 30) * 1.0, np.linspace(0.1, 0.9, 60)
     with pytest.raises(InputError, match=message):
-        choose_recalibrator(y, v, groups=groups, methods=["platt"], n_resamples=9)
+        compare_recalibrators(y, v, groups=groups, methods=["platt"])
 
 
 def test_classes_in_groups():
     rng = np.random.default_rng(0)
     table = rng.dirichlet([1, 1, 1], 120)
     label = np.array([rng.choice(3, p=row) for row in table])
-    group = np.arange(120) // 3
-    found = choose_recalibrator(label, table, groups=group, methods=["temperature"], n_resamples=9, random_state=0)
+    found = choose_recalibrator(label, table, groups=np.arange(120) // 3)
     assert found.chosen in ("unchanged", "temperature")

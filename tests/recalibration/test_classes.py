@@ -26,6 +26,7 @@ from calibrant.recalibration import (
     TemperatureScaling,
     VectorScaling,
     choose_recalibrator,
+    compare_recalibrators,
 )
 from calibrant.recalibration.curves.registry import maps
 
@@ -247,79 +248,68 @@ def draw(n, temperature, seed=0):
 
 
 @pytest.mark.slow
-def test_the_simplest_sufficient_recalibration_is_chosen():
+def test_one_number_that_suffices_is_found_and_its_gain_told():
     y_true, y_prob = draw(20_000, 2.0)
-    choice = choose_recalibrator(y_true, y_prob, random_state=0)
-    assert choice.chosen == "temperature"
-    assert choice.recalibrator.temperature_ == pytest.approx(2, rel=0.1)
-    before, after = choice["unchanged"], choice["temperature"]
+    choice = choose_recalibrator(y_true, y_prob)
+    assert choice.chosen == "averaged"
+    assert choice.recalibrator.weights_["temperature"] > 0.5
+    table = compare_recalibrators(y_true, y_prob, methods=["temperature", "averaged"])
+    before, after, averaged = table.scores
     assert before.lower_calibration_distance == pytest.approx(lower_calibration_distance(y_true, y_prob), abs=2e-5)
     assert before.smooth_calibration_error == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-12)
     assert before.brier == pytest.approx(np.mean((y_true - y_prob) ** 2), abs=1e-12)
     assert after.brier_gain_interval.low > 0
-    assert before.smooth_error_interval.low > after.smooth_error_interval.high
-    assert "cuts the distance from" in choice.summary()
+    assert averaged.log == pytest.approx(after.log, abs=5e-4)
+    assert choice.gain.brier_loss.interval.low < before.brier - averaged.brier < choice.gain.brier_loss.interval.high
 
 
 @pytest.mark.slow
 def test_calibrated_predictions_are_left_alone():
     y_true, y_prob = draw(4000, 1.0, seed=3)
-    choice = choose_recalibrator(y_true, y_prob, methods=["temperature", PlattScaling(), "isotonic"], random_state=0)
+    choice = choose_recalibrator(y_true, y_prob)
     assert choice.chosen == "unchanged"
     assert choice.recalibrator is None
-    assert [score.method for score in choice.scores] == ["unchanged", "temperature", "PlattScaling", "isotonic"]
     assert choice.summary().startswith("Leave the predictions unchanged")
+    table = compare_recalibrators(y_true, y_prob, methods=["temperature", PlattScaling(), "isotonic"])
+    assert [score.method for score in table.scores] == ["unchanged", "temperature", "PlattScaling", "isotonic"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("criterion", ["brier", "log", "distance"])
-def test_every_criterion_and_weights(criterion):
-    y_true, y_prob = draw(2000, 3.0)
-    weight = np.random.default_rng(0).random(2000)
-    choice = choose_recalibrator(
-        y_true, y_prob, sample_weight=weight, criterion=criterion, n_resamples=20, random_state=0
-    )
-    assert choice.chosen != "unchanged"
-    again = choose_recalibrator(
-        y_true, y_prob, sample_weight=7 * weight, criterion=criterion, n_resamples=20, random_state=0
-    )
-    assert again["platt"].brier == pytest.approx(choice["platt"].brier, abs=1e-9)
-
-
-@pytest.mark.slow
-def test_the_smooth_errors_interval_covers():
-    # The error of v ~ U[0, 0.9], y ~ Bernoulli(v + 0.1) is 0.1: the constant 1 attains it.
-    hits = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        y_prob = 0.9 * rng.random(1000)
-        y_true = (rng.random(1000) < y_prob + 0.1).astype(float)
-        score = choose_recalibrator(y_true, y_prob, methods=["temperature"], n_resamples=100, random_state=0)[
-            "unchanged"
-        ]
-        hits += score.smooth_error_interval.low <= 0.1 <= score.smooth_error_interval.high
-    assert hits >= 36
+def test_a_factor_of_all_weights_changes_nothing():
+    y_true, y_prob = draw(1000, 3.0)
+    weight = np.random.default_rng(0).random(1000)
+    one, seven = (compare_recalibrators(y_true, y_prob, sample_weight=k * weight)["platt"] for k in (1.0, 7.0))
+    assert one.brier == pytest.approx(seven.brier, abs=1e-9)
+    choice, again = (choose_recalibrator(y_true, y_prob, sample_weight=k * weight) for k in (1.0, 7.0))
+    assert choice.chosen == again.chosen == "averaged"
+    assert again.gain.log_loss.value == pytest.approx(choice.gain.log_loss.value, abs=1e-7)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"criterion": "auc"}, "criterion: is 'auc'"),
         ({"cv": 1}, "cv: is 1; it must be a whole number, 2 or more"),
         ({"cv": 300}, r"y_true: has \d+ ones and \d+ zeros; cv=300"),
         ({"level": 1}, "level: is 1"),
         ({"methods": "platt"}, "methods: is 'platt'"),
         ({"methods": ["vector"]}, "methods: holds 'vector'"),
         ({"methods": ["platt", "platt"]}, "methods: holds a name twice"),
-        ({"n_resamples": 0}, "n_resamples: is 0"),
     ],
 )
-def test_choice_refuses(options, message):
+def test_a_comparison_refuses(options, message):
     y_true, y_prob = draw(100, 1.0)
     with pytest.raises(InputError, match=message):
-        choose_recalibrator(y_true, y_prob, **options)
+        compare_recalibrators(y_true, y_prob, **options)
 
 
-def test_choice_refuses_rates():
-    with pytest.raises(InputError, match=r"y_true: row 0 is 0\.5; each outcome must be 0 or 1"):
-        choose_recalibrator([0.5, 1, 0], [0.2, 0.4, 0.3])
+def test_a_choice_refuses_levels_and_trials_of_classes():
+    y_true, y_prob = draw(100, 1.0)
+    with pytest.raises(InputError, match="level: is 1"):
+        choose_recalibrator(y_true, y_prob, level=1)
+    with pytest.raises(InputError, match="trials: cannot be used here: rows of classes are single"):
+        choose_recalibrator(y_true, np.stack([1 - y_prob, y_prob], axis=1), trials=np.ones(100))
+
+
+@pytest.mark.parametrize("function", [choose_recalibrator, compare_recalibrators])
+def test_rates_are_refused(function):
+    with pytest.raises(InputError, match=r"y_true: row 0 is 0\.5; .*each.* must be 0 or 1"):
+        function([0.5, 1, 0], [0.2, 0.4, 0.3])

@@ -1,14 +1,17 @@
 """Repairs are chosen by the interval of what they gain, at the level, each over the one that was kept before it."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from calibrant import choose_recalibrator
+from calibrant.recalibration import choose, compare_recalibrators
 from calibrant.recalibration.by_segment.estimator import compared
-from calibrant.recalibration.judge import Judge, mean_with_interval
+from calibrant.recalibration.compare import Compared
+from calibrant.recalibration.judge import mean_with_interval
 
 MASS = np.full(50, 0.02)
 
@@ -91,47 +94,22 @@ def test_a_correction_needs_the_odds_against_all_of_its_kind(monkeypatch, blocks
         assert (start.only, needed) == (0, pytest.approx(np.log(4.0)))
 
 
-def test_a_method_is_worse_than_the_best_where_chance_does_not_explain_it():
-    from types import SimpleNamespace
-
-    from calibrant.door.ends import Interval
-    from calibrant.recalibration.choose import _Comparison
-
-    def compared(criterion, level=0.05):
-        rows = SimpleNamespace(group=None)
-        return _Comparison(rows, MASS, {}, criterion, level, 0, np.random.default_rng(0), None, losses=made)
-
-    best = SimpleNamespace(method="a", lower_calibration_distance=0.10, brier=0.1)
+def test_a_map_of_classes_is_worse_than_the_best_where_chance_does_not_explain_it():
     made = {"a": loss(0.1, 0.02), "b": loss(0.11, 0.02, 1)}
-    for farther, half, expected in ((0.024, 0.05, False), (0.026, 0.05, True), (0.0, 0.0, False)):
-        score = SimpleNamespace(
-            method="b",
-            lower_calibration_distance=0.10 + farther,
-            smooth_calibration_error=0.2,
-            smooth_error_interval=Interval(0.2 - half, 0.2 + half),
-            brier=0.11,
-        )
-        assert compared("distance")._worse(score, best) == expected
-        for level in (0.5, 0.001):
-            low = mean_with_interval(made["b"] - made["a"], MASS, level)[1].low
-            assert compared("brier", level)._worse(score, best) == (low > 0.0)
-    assert not compared("distance")._worse(best, best)
-    assert compared("brier")._worse(SimpleNamespace(method="b", brier=np.inf), best)
+    for level in (0.5, 0.001):
+        table = Compared(SimpleNamespace(mass=MASS, group=None), level, None, [], {})
+        table._losses = {name: {"brier": each} for name, each in made.items()}
+        scores = [SimpleNamespace(method=name, brier=each.mean()) for name, each in reversed(made.items())]
+        worse = mean_with_interval(made["b"] - made["a"], MASS, level)[1].low > 0.0
+        assert table.first_as_good(scores) == ("a" if worse else "b")
 
 
 @pytest.mark.parametrize("level", [0.3, 0.02])
-def test_scores_of_a_choice_have_intervals_of_its_level(monkeypatch, level):
-    from calibrant import choose_recalibrator
-    from calibrant.recalibration import choose
-
-    asked = set()
-    half, mean = choose.smooth_half_width, choose.mean_with_interval
-    monkeypatch.setattr(choose, "smooth_half_width", lambda *given: asked.add(("half", given[3])) or half(*given))
-    monkeypatch.setattr(choose, "mean_with_interval", lambda *given: asked.add(("mean", given[2])) or mean(*given))
+def test_scores_of_a_comparison_have_intervals_of_its_level(level):
     v = np.random.default_rng(0).random(300)
     y = (np.random.default_rng(1).random(300) < v**2).astype(int)
-    found = choose_recalibrator(y, v, methods=["temperature", "platt"], level=level, n_resamples=99, random_state=0)
-    assert asked == {("half", level), ("mean", level), ("mean", level / choose._SURER)}
+    found = compare_recalibrators(y, v, methods=["temperature", "platt"], level=level)
+    assert found.level == level
     score = found.scores[0]
     values = (y - v) ** 2
     expected = norm.isf(level / 2) * values.std() / np.sqrt(300)
@@ -141,7 +119,7 @@ def test_scores_of_a_choice_have_intervals_of_its_level(monkeypatch, level):
 @pytest.mark.parametrize(("errors", "kept"), [(1.7, False), (1.9, False), (2.0, True), (2.5, True)])
 def test_predictions_are_given_up_unless_their_order_is_beyond_a_two_sided_level(errors, kept, monkeypatch):
     """Outcomes that predictions say nothing of, with a rank correlation of so many standard errors: 1.96 are enough."""
-    monkeypatch.setattr(Judge, "association", lambda _: (0.05, errors))
+    monkeypatch.setattr(choose, "_association", lambda *_: (0.05, errors))
     rng = np.random.default_rng(0)
-    choice = choose_recalibrator((rng.random(200) < 0.2).astype(int), rng.uniform(0.5, 0.9, 200), methods=["platt"])
+    choice = choose_recalibrator((rng.random(200) < 0.2).astype(int), rng.uniform(0.5, 0.9, 200))
     assert (choice.chosen != "constant") == kept

@@ -3,6 +3,7 @@
 import pickle
 from datetime import date, time, timedelta
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError
 from calibrant.door.days import numbers_of
-from calibrant.recalibration import SegmentRecalibrator, from_json
-from calibrant.recalibration.by_segment import boosting
+from calibrant.recalibration import AveragedScaling, SegmentRecalibrator, from_json
+from calibrant.recalibration.by_segment import boosting, estimator
 from calibrant.recalibration.by_segment.cells import Cut, conditions
 from calibrant.recalibration.by_segment.corrections import Fitting, _Corrections, _newton
 from calibrant.recalibration.by_segment.estimator import compared
@@ -497,3 +498,14 @@ def test_identifiers_beyond_doubles_are_refused_by_name():
     for column in (2**53 + np.arange(len(TABLE)), pd.array(2**53 + np.arange(len(TABLE)), dtype="Int64")):
         with pytest.raises(InputError, match=r"column 'id' holds whole numbers beyond 2\*\*53"):
             clone(QUICK).fit(TABLE.assign(id=column), Y)
+
+
+def test_one_map_is_due_where_it_is_advised_and_where_predictions_tell_nothing(monkeypatch):
+    rows = SimpleNamespace(outcome=None, prediction=None, weight=None, group=None)
+    for chosen, kind in (("constant", "global"), ("unchanged", "unchanged"), ("averaged", "global")):
+        monkeypatch.setattr(
+            estimator, "choose_recalibrator", lambda *_, chosen=chosen, **__: SimpleNamespace(chosen=chosen)
+        )
+        found, best = SegmentRecalibrator("p")._best_map(rows)
+        assert found == kind
+        assert isinstance(best, AveragedScaling) == (kind == "global")

@@ -4,6 +4,7 @@ import io
 import sys
 from functools import cache
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from calibrant.cli.terminal import page
 from calibrant.findings.comparison import compare
 from calibrant.report.frame import limits
 from calibrant.report.letters import ASCII, UNICODE, Grid, picture
+from calibrant.report.text import _methods
 from tests.contradictions import audited
 
 RNG = np.random.default_rng(5)
@@ -113,3 +115,30 @@ def test_the_band_is_drawn_and_named_where_there_is_one(n_resamples):
     found = audit(Y, V, random_state=0, n_resamples=n_resamples)
     drawn = "\n".join(picture(found, 60, UNICODE))
     assert ("if calibrated (95%)" in drawn) == (n_resamples > 0) == (found.reliability.band_lower is not None)
+
+
+def test_the_map_that_was_chosen_is_marked_and_no_other():
+    names = ("unchanged", "platt", "beta")
+    scores = tuple(SimpleNamespace(method=name, lower_calibration_distance=0.1, brier=0.2, log=0.3) for name in names)
+    for chosen in (*names, None):
+        (column, *_) = _methods(SimpleNamespace(scores=scores, chosen=chosen)).columns
+        assert list(column.cells) == [f"{name} <- chosen" if name == chosen else name for name in names]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_band_covers_the_cells_whose_heights_it_holds_and_none_where_there_is_no_band(seed):
+    rng = np.random.default_rng(seed)
+    ends = np.sort(rng.random((2, 4)), axis=0) * 1.2
+    table = SimpleNamespace(kind="levels", prediction=rng.random(4) * 1.2, band_lower=ends[0], band_upper=ends[1])
+    grid = Grid.of(60, (0.0, 1.0), (0.0, 1.0))
+    grid.between(SimpleNamespace(band_lower=None, band_upper=ends[1]), "#")
+    grid.between(SimpleNamespace(band_lower=ends[0], band_upper=None), "#")
+    assert not any("#" in row for row in grid.cells)
+    grid.between(table, "#")
+    rows, covered = len(grid.cells), set()
+    for v, low, high in zip(table.prediction, *ends, strict=True):
+        for row in range(rows):  # from the top; a cell holds its lower edge
+            bottom, top = (rows - 1 - row) / rows, (rows - row) / rows
+            if v <= 1.0 and low <= 1.0 and low <= top and high > bottom:
+                covered.add((row, min(grid.columns - 1, int(v * grid.columns))))
+    assert {(i, j) for i, row in enumerate(grid.cells) for j, mark in enumerate(row) if mark == "#"} == covered

@@ -10,6 +10,7 @@ from calibrant.resampling.redraw import (
     Redraws,
     check_groups,
     check_surprises,
+    joint_pvalue,
     pvalue_among,
     pvalues_among,
 )
@@ -73,7 +74,7 @@ def test_groups_are_counted_by_the_events_that_they_hold():
 def test_what_is_redrawn_has_the_variance_of_the_outcomes_and_what_is_observed_stays():
     rng = np.random.default_rng(0)
     v, n, w = np.array([0.2, 0.2, 0.7, 0.0]), np.array([1.0, 4.0, 3.0, 2.0]), np.array([1.0, 2.0, 0.5, 1.0])
-    lots = Redraws.of(Rows.of([1, 0.5, 1 / 3, 0], v, w, n))
+    lots = Redraws.of(Rows.of([1, 0.5, 1 / 3, 0], v, w, n, outcome_free_weights=True))
     assert lots.excess == pytest.approx(np.array([0.0, 0.8, 2 * (2 - 0.8), 0.5 * (1 - 2.1)]) / 2.0)  # over the largest
     drawn = np.array([lots.again(rng) for _ in range(4000)])
     variance = lots.weight**2 * lots.count * lots.prediction * (1.0 - lots.prediction)
@@ -91,3 +92,15 @@ def test_of_groups_whole_groups_change_their_sign():
     sign = np.sign(drawn * (y - v)).reshape(30, 2)
     assert (sign[:, 0] == sign[:, 1]).all()
     assert set(sign[:, 0]) == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_joint_pvalue_counts_draws_whose_rarest_statistic_is_rarer_and_of_those_as_rare_the_larger_ones(seed):
+    """By the definition, with ties, and with a scale at which nothing varies."""
+    statistics = np.random.default_rng(seed).integers(0, 4, (12, 3)).astype(float)
+    statistics[:, 2] *= seed % 2
+    varying = [column for column in statistics.T if column.any()]
+    rarest = [min(sum(other >= column[k] for other in column) for column in varying) for k in range(12)]
+    size = [max(column[k] / np.sqrt((column**2).mean()) for column in varying) for k in range(12)]
+    before = [r < rarest[0] or (r == rarest[0] and s >= size[0] - 1e-9) for r, s in zip(rarest, size, strict=True)]
+    assert joint_pvalue(statistics) == sum(before) / 12

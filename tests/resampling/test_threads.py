@@ -58,3 +58,12 @@ def test_blocks_are_as_many_as_this_process_may_use_processors_for(monkeypatch, 
     assert [first for first, _ in ends] == [0, *[last for _, last in ends[:-1]]]
     assert ends[-1][1] == 120
     assert all(first % 5 == 0 for first, _ in ends)
+
+
+def test_where_no_processors_are_set_aside_all_are_used(monkeypatch):
+    monkeypatch.delattr(of_threads.os, "sched_getaffinity", raising=False)
+    for processors, calls in ((3, 12), (None, 1)):
+        monkeypatch.setattr(of_threads.os, "cpu_count", lambda processors=processors: processors)
+        done = []
+        of_threads.in_blocks(lambda _, last, done=done: done.append(last), 120, work=10**9, multiple=5)
+        assert len(done) == calls

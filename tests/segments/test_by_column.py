@@ -85,12 +85,16 @@ def test_weights_nulls_and_other_engines():
     keys = table["t"].to_pylist()
     keys[0] = None
     table = table.set_column(3, "t", pa.array(keys))
-    from_arrow = calibration_by_segment(table, by=["s", "t"], sample_weight="w", **NAMES)
-    from_polars = calibration_by_segment(pl.from_arrow(table).lazy(), by=["s", "t"], sample_weight="w", **NAMES)
+    weighted = {"sample_weight": "w", "outcome_free_weights": True, **NAMES}
+    from_arrow = calibration_by_segment(table, by=["s", "t"], **weighted)
+    from_polars = calibration_by_segment(pl.from_arrow(table).lazy(), by=["s", "t"], **weighted)
     assert [each.key for each in from_arrow] == [each.key for each in from_polars]
     assert any(each.key[1] is None and each.n_rows == 1 for each in from_arrow)
     assert from_arrow[0].key[0] == 1
     assert from_arrow[0].reject
+    untested = calibration_by_segment(table, by=["s", "t"], sample_weight="w", **NAMES)
+    assert {each.pvalue for each in untested} == {None}
+    assert {(each.key, each.bias) for each in untested} == {(each.key, each.bias) for each in from_arrow}
 
 
 def test_bad_options_are_refused():
@@ -117,7 +121,8 @@ def test_pvalues_and_intervals_hold_for_calibrated_rows_of_every_kind(kind):
         y = rng.binomial(1, p)
         weight = np.ones(n) if kind == "labels" else np.exp(rng.normal(0, 3, n))
         table = pa.table({"y": y, "p": p, "s": rng.integers(0, m, n), "w": weight.astype(float)})
-        weights = {"sample_weight": "w"} if "weights" in kind else {"unweighted": True}
+        free = {"sample_weight": "w", "outcome_free_weights": True}
+        weights = free if "weights" in kind else {"unweighted": True}
         found = calibration_by_segment(table, by=["s"], **weights, **NAMES)
         pvalues += [each.pvalue for each in found]
         missed += any(not each.bias_interval.low <= 0.0 <= each.bias_interval.high for each in found)
@@ -177,7 +182,7 @@ def test_segments_of_rows_without_weight_are_refused():
     with pytest.raises(InputError, match="sample_weight: is zero in every row"):
         calibration_by_segment(table, by=["s"], sample_weight="w", **NAMES)
     specks = pa.table({"y": [1.0] * 50 + [0.0], "p": [0.1] * 50 + [0.9], "s": [1] * 51, "w": [1e-170] * 50 + [1.0]})
-    (found,) = calibration_by_segment(specks, by=["s"], sample_weight="w", **NAMES)
+    (found,) = calibration_by_segment(specks, by=["s"], sample_weight="w", outcome_free_weights=True, **NAMES)
     assert found.pvalue == pytest.approx(2.0 * np.exp(-2.0 * 0.9**2) / 0.9)  # that of the one row with weight
 
 

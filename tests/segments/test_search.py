@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calibrant import InputError, Interval, find_segments
 from calibrant.door.rows import Rows
-from calibrant.kernels import found as kernel
+from calibrant.kernels import excursions as kernel
 from calibrant.segments import candidates as formed_module
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.evidence import search, stepped_down
@@ -54,7 +54,7 @@ def tables(draw):
     ones = rng.binomial(count.astype(int), rng.permutation(v) if draw(st.booleans()) else v)
     first = rng.integers(0, 3, n)
     codes = [first, rng.integers(0, 2, n), first if draw(st.booleans()) else rng.integers(0, 4, n)]
-    rows = Rows.of_arrays(ones.astype(float), v, weight, trials)
+    rows = Rows.of_arrays(ones.astype(float), v, weight, trials, outcome_free=weight is not None)
     return rows, coded(*(np.unique(c, return_inverse=True)[1] for c in codes))
 
 

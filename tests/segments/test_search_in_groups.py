@@ -1,6 +1,7 @@
 """Segments found where rows of a group depend on one another: against sums written out, and on known tables."""
 
 import math
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.special import ndtr
 from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
 from calibrant.resampling.redraw import random_signs
-from calibrant.segments.by_groups import ByGroups
+from calibrant.segments.by_groups import ByGroups, _correlation
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.features import Feature
 from calibrant.segments.gate_bounds import at_knots, ends_at_knots
@@ -253,3 +254,18 @@ def test_population_bounds_of_groups_hold():
         totals_of(rows, candidates).population_intervals(0.1, 10.0)[0][0]
         == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]
     )
+
+
+@pytest.mark.parametrize("group", [np.repeat(np.arange(20), 3), np.arange(60), np.zeros(60, int)])
+def test_the_correlation_in_groups_is_that_of_all_pairs_of_rows_at_least_0_and_0_where_there_are_none(group):
+    rng = np.random.default_rng(3)
+    v, w = rng.random(60), rng.uniform(0.05, 0.1, 60)
+    y = (rng.random(20)[group % 20] < v).astype(float)
+    units = SimpleNamespace(prediction=v, weight=w, ones=y, count=np.ones(60))
+    e, chance = w * (y - v), w * np.sqrt(v * (1.0 - v))
+    pairs = [(i, j) for i in range(60) for j in range(60) if i != j and group[i] == group[j]]
+    noise = sum(chance[i] * chance[j] for i, j in pairs)
+    expected = sum(e[i] * e[j] for i, j in pairs) / noise if pairs else 0.0
+    squares = sum(e[group == g].sum() ** 2 for g in np.unique(group))
+    found = _correlation(units, squares, noise)
+    assert found == pytest.approx(min(1.0, max(0.0, expected)), abs=1e-12)

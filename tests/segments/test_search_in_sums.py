@@ -17,7 +17,7 @@ from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.kernels import sketching
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
 from calibrant.segments.request import Search
-from calibrant.segments.sums import _detectable
+from calibrant.segments.sums import _detectable, _explained
 from calibrant.segments.tails import SHARES
 from calibrant.segments.totals import Totals
 from calibrant.tables import files, frames
@@ -116,6 +116,7 @@ def test_the_same_segments_are_formed_and_bounded_of_sums(seed, counted_by):
     y = rng.binomial(m, p) / m if counted_by == "trials" else (rng.random(n) < p) + 0.0
     table = pa.table({"y": y, "p": p, "k": w, "a": rng.integers(0, 9, n), "b": rng.integers(0, 5, n)})
     options = {"features": ["a", "b"], "min_rows": 5} | ({} if counted_by is None else {counted_by: "k"})
+    options |= {"outcome_free_weights": True} if counted_by == "sample_weight" else {}
     try:
         read, summed = both(table, **options)
     except InputError as problem:
@@ -185,7 +186,10 @@ def test_faults_that_share_rows_are_told_as_they_are_of_rows():
 def test_weights_trials_labels_and_bad_rows():
     table = planted().to_pandas()
     rng = np.random.default_rng(2)
-    read, summed = both(pa.Table.from_pandas(table.assign(weight=rng.random(len(table)))), sample_weight="weight")
+    weighted = pa.Table.from_pandas(table.assign(weight=rng.random(len(table))))
+    with pytest.raises(InputError, match="sample_weight: may tell outcomes"):
+        both(weighted, sample_weight="weight")
+    read, summed = both(weighted, sample_weight="weight", outcome_free_weights=True)
     assert [each.name for each in summed.segments] == [each.name for each in read.segments]
     assert np.allclose(np.sort(read.tested[:, 1]), np.sort(summed.tested[:, 1]))
     trials = rng.integers(1, 6, len(table))
@@ -335,3 +339,24 @@ def test_the_least_total_that_is_detectable_is_the_first_whose_pvalue_is_small_e
     above, below = totals[sure & (totals > expected)], totals[sure & (totals < expected)]
     least = max(above.min() - expected, expected - below.max()) if above.size and below.size else np.inf
     assert _detectable(search, 0) == pytest.approx(least)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.4])
+@pytest.mark.parametrize("share", [[1.0], [0.75, 0.25], [0.1, 0.2, 0.7]])
+def test_an_explanation_is_a_segment_whose_pvalue_is_within_its_share_of_the_level(level, share):
+    share = np.array(share)
+    for segment, part in enumerate(share):
+        for times, listed in ((0.999, [segment]), (1.001, [])):
+            single = np.full(share.size, 1.0)
+            single[segment] = times * level * part
+            cells = np.zeros((share.size, sketching.COLUMNS))
+            cells[:, [sketching.WEIGHT, sketching.OUTCOME]] = 1.0, 0.5
+            starts, handicap = np.arange(share.size), -2.0 * np.log(share)
+            search = SimpleNamespace(
+                level=level,
+                share=share,
+                score=-2.0 * np.log(single) - handicap,
+                stated=SimpleNamespace(expected=np.full(share.size, 0.5)),
+                summed=SimpleNamespace(cells=cells, handicap=handicap, starts=starts, ends=starts + 1),
+            )
+            assert _explained(search, np.array([segment]), lambda *_: [], [1]) == listed

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from calibrant.segments import totals as module
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.gate_bounds import ends_at_knots
 from calibrant.segments.totals import ByGroup, Stakes, Totals
@@ -105,3 +106,28 @@ def test_bounds_at_knots_are_where_the_capital_of_all_stakes_reaches_their_numbe
         assert capital(end, at) >= 1.0 / 0.02
         assert capital(end + step, at) < 1.0 / 0.02
     assert ((gate_bounds._STAKES > 0.0) & (gate_bounds._STAKES <= 1.0)).all()
+
+
+def test_ends_by_bets_are_the_first_means_that_no_stake_refutes():
+    """A stake b wins b sum z - (-log(1 - b) - b) sum z z; together they refute what one of them wins enough for."""
+    held = Stakes(
+        *(10.0 * np.array(each) for each in ([9, -2], [30, 40], [6, 3], [9.5, -1], [30, 45], [30, 40])),
+        largest=1.5,
+    )
+
+    def refuted(k, m, miss, sign):
+        needed = math.log(module._BETS.size / miss)
+        odds = math.sqrt(2.0 * needed / held.number[k]) * module._BETS
+        scale = (1.0 + max(m, 0.0)) * held.largest
+        z = (sign * held.total[k] - m * held.size[k]) / scale
+        zz = (held.squares[k] - 2.0 * m * sign * held.products[k] + m * m * held.sizes[k]) / scale**2
+        stakes = odds / (1.0 + odds)
+        return any(b * z - (-math.log(1.0 - b) - b) * zz >= needed for b in stakes)
+
+    for miss in (0.02, 0.2):
+        low, high = held.ends(miss, np.full(2, -1.0), np.full(2, 1.0))
+        for k in range(2):
+            for end, sign in ((low[k], 1.0), (-high[k], -1.0)):
+                assert -1.0 < end < 1.0
+                assert refuted(k, end, miss, sign)
+                assert not refuted(k, end + 1.0 / module._STEPS, miss, sign)

@@ -14,10 +14,11 @@ Y = (RNG.random(300) < V).astype(float)
 def test_its_test_needs_redraws_for_either_end_at_the_level(weighted):
     sketch = CalibrationSketch().update(Y, V, sample_weight=RNG.uniform(1.0, 2.0, 300) if weighted else None)
     for level, needed in ((0.25, 7), (0.1, 19)):
-        found = sketch.test(level=level, n_resamples=needed, random_state=0)
+        free = weighted
+        found = sketch.test(level=level, n_resamples=needed, outcome_free_weights=free, random_state=0)
         assert (found.level, found.reject) == (level, found.pvalue <= level)
         with pytest.raises(InputError, match=f"n_resamples: is {needed - 1}"):
-            sketch.test(level=level, n_resamples=needed - 1)
+            sketch.test(level=level, n_resamples=needed - 1, outcome_free_weights=free)
 
 
 def test_rates_and_nothing_are_refused():

@@ -108,8 +108,13 @@ def test_measures_and_the_test_are_asked_of_the_sketch_itself():
     assert found.pooling == audited.pooling > 0.0
     assert found.reject
     heavy = CalibrationSketch().update(Y, V, sample_weight=RNG.random(3000))
-    audited = heavy.audit(n_resamples=99, random_state=0).tests["calibration_test"].result
-    assert heavy.test(n_resamples=99).pvalue == audited.pvalue
+    free = {"outcome_free_weights": True, "n_resamples": 99}
+    audited = heavy.audit(**free, random_state=0).tests["calibration_test"].result
+    assert heavy.test(**free).pvalue == audited.pvalue
+    with pytest.raises(InputError, match="sketch: holds weights, which may tell outcomes"):
+        heavy.test(n_resamples=99)
+    with pytest.raises(InputError, match="outcome_free_weights: has no effect: there are no weights"):
+        sketch.test(**free)
     with pytest.raises(InputError, match="n_resamples"):
         sketch.test(n_resamples=0)
     with pytest.raises(InputError, match="event rates"):

@@ -1,5 +1,6 @@
 """Files of every kind give the same columns; what cannot be read is explained."""
 
+import gzip
 import json
 
 import numpy as np
@@ -347,9 +348,16 @@ def test_labels_and_counts_are_answered_without_python(tmp_path, command, held, 
     assert "==" not in refused.stderr
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_text_is_told_for_what_it_is(tmp_path, encoding):
-    path = tmp_path / "rows.csv"
-    path.write_bytes("y_true,y_prob\n1,0.5\n0,0.25\n".encode(encoding))
-    with pytest.raises(FileError, match="is UTF-16 text; convert it to UTF-8"):
+@pytest.mark.parametrize("bits", ["16", "32"])
+@pytest.mark.parametrize("order", ["", "-le", "-be"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.csv.gz", "rows.jsonl.gz"])
+def test_wide_text_is_told_for_what_it_is(tmp_path, bits, order, name):
+    path = tmp_path / name
+    text = "y_true,y_prob\n1,0.5\n0,0.25\n" if "csv" in name else '{"y_true": 1, "y_prob": 0.5}\n'
+    data = text.encode(f"utf-{bits}{order}")
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.raises(FileError, match=f"is UTF-{bits} text; convert it to UTF-8"):
         audit_table(path)
+    if name == "rows.csv":
+        with pytest.raises(FileError, match=f"is UTF-{bits} text"):
+            audit_table(name, filesystem=f"file://{tmp_path}")

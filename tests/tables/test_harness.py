@@ -79,7 +79,7 @@ def test_other_files_are_left_alone(tmp_path):
     assert not OpenedFile(written(tmp_path, [{"y_true": 1, "y_prob": 0.5}], "rows.jsonl")).is_harness_log
     (tmp_path / "rows.csv").write_text("y_true,y_prob\n1,0.5\n")
     assert not OpenedFile(str(tmp_path / "rows.csv")).is_harness_log
-    (tmp_path / "broken.jsonl").write_bytes(b"\xff\xfe{")
+    (tmp_path / "broken.jsonl").write_bytes(b"\xff{")
     assert not OpenedFile(str(tmp_path / "broken.jsonl")).is_harness_log
 
 

@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -286,3 +287,75 @@ def test_row_numbers_of_each_file_acquit_nothing(tmp_path, first, state):
     for name, start in (("a", 0), ("b", 5)):  # numbers that go on from file to file are ids
         write(coarse / f"{name}.csv", np.zeros(5, int), np.zeros(5), list(range(start, start + 5)))
     assert len(open_table(coarse).read().y_prob) == 10
+
+
+def frame_of(y, v, road, place):
+    """What a sketch is made of, by one road."""
+    table = pa.table({"y_true": y, "y_prob": v})
+    if road == "csv":
+        return write(place.with_suffix(".csv"), y, v)
+    if road in ("parquet", "dataset"):
+        pq.write_table(table, place.with_suffix(".parquet"))
+        return place.with_suffix(".parquet") if road == "parquet" else ds.dataset(place.with_suffix(".parquet"))
+    return table.to_pandas() if road == "pandas" else table
+
+
+@pytest.mark.parametrize("road", ["csv", "parquet", "dataset", "pandas", "arrow"])
+@pytest.mark.parametrize("resolution", [1024, 65536])
+def test_a_sketch_of_each_table_knows_its_rows(tmp_path, road, resolution):
+    y, v = rows(600)
+
+    def of(part, name):
+        frame = frame_of(y[part], v[part], road, tmp_path / name)
+        return CalibrationSketch.from_frame(frame, resolution=resolution, **NAMES)
+
+    first, rest, window = of(slice(0, 300), "a"), of(slice(300, 600), "b"), of(slice(150, 450), "c")
+    assert CalibrationSketch.merge([first, rest]).n_rows == 600
+    for others in (
+        [first, window],
+        [window, CalibrationSketch.merge([first, rest])],
+        [of(slice(0, 600), "all"), first],
+    ):
+        others = [CalibrationSketch.from_bytes(each.to_bytes()) for each in others]
+        with pytest.raises(InputError, match=r"sketch 1 (holds about|begins with the same) \d+ rows"):
+            CalibrationSketch.merge(others)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", ["sketch", "sketch by", "merge", "merge of those", "memory"])
+def test_what_is_read_from_a_sketch_names_that_its_rows_were_said_to_be_others(tmp_path, made):
+    y, v = rows(300)
+    place = tmp_path / "rows"
+    place.mkdir()
+    for name in "ab":
+        write(place / f"{name}.csv", y, v, [1] * 300)
+    out = tmp_path / ("o.parquet" if made == "sketch by" else "o.sketch")
+    if made.startswith("sketch"):
+        by = ("--by", "id") if made == "sketch by" else ()
+        assert run("sketch", place, "-o", out, "--distinct", *by).exit_code == 0
+    elif made == "memory":
+        one = CalibrationSketch().update(y, v)
+        out.write_bytes(CalibrationSketch.merge([one, one], distinct=True).to_bytes())
+    else:
+        for name in "ab":
+            run("sketch", place / f"{name}.csv", "-o", tmp_path / f"{name}.sketch")
+        assert run("merge", tmp_path / "a.sketch", tmp_path / "b.sketch", "-o", out, "--distinct").exit_code == 0
+        if made == "merge of those":
+            write(tmp_path / "c.csv", *rows(200, 1))
+            run("sketch", tmp_path / "c.csv", "-o", tmp_path / "c.sketch")
+            out, parts = tmp_path / "p.sketch", (out, tmp_path / "c.sketch")
+            assert run("merge", *parts, "-o", out).exit_code == 0
+    limit, state = ("--max-distance", 0.3, "--json"), ("--anytime", tmp_path / "state")
+    new = write(tmp_path / "new.csv", *rows(200, 2))
+    for command in (
+        ("audit", out, "--resamples", 0, "--json"),
+        ("gate", out, *limit),
+        ("gate", new, *limit, "--baseline", out),
+        ("gate", out, *limit, *state),
+        ("gate", *limit, *state, "--so-far"),
+    ):
+        premises = json.loads(run(*command).stdout)["premises"]
+        assert premises["distinct"], command
+        assert "distinct rows" in premises["sentences"]["distinct"]
+    for command in (("audit", new, "--resamples", 0, "--json"), ("gate", new, *limit)):
+        assert not json.loads(run(*command).stdout)["premises"]["distinct"]

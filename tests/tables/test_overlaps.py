@@ -151,3 +151,43 @@ def test_a_baseline_of_equal_files_has_a_way_on(tmp_path):
     assert done.exit_code == 2
     assert "--distinct" in done.output
     assert CliRunner().invoke(app, [*asked, "--distinct"]).exit_code in (0, 1, 3)
+
+
+@pytest.mark.slow
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["window", "inside", "reversed window", "total", "other rows", "new predictions", "other order"]),
+    st.sampled_from(["csv", "parquet", "sketch"]),
+)
+@examples(15)
+def test_a_baseline(tmp_path_factory, seed, kind, suffix):
+    """Rows of FILE, predictions and all, are no independent rows of a baseline; of the very same rows that is said."""
+    folder, rng = tmp_path_factory.mktemp("baseline"), np.random.default_rng(seed)
+    y, v = draw(rng, 900)
+    now = np.arange(300)
+    before = {
+        "window": np.arange(150, 450),
+        "inside": np.arange(100, 250),
+        "reversed window": np.arange(150, 450)[::-1],
+        "total": rng.permutation(900),
+        "other rows": np.arange(300, 600),
+        "new predictions": now,
+        "other order": rng.permutation(300),
+    }[kind]
+    paths = write(folder / "now.csv", (y, v), now), folder / f"before.{suffix}"
+    if kind == "new predictions":
+        v = np.clip(v + rng.normal(0.0, 0.02, v.size), 0.0, 1.0)
+    if suffix == "sketch":
+        write_rows(open_table(str(write(folder / "before.csv", (y, v), before))), paths[1], names=NAMES)
+    else:
+        write(paths[1], (y, v), before)
+    command = ["gate", str(paths[0]), "--max-distance", "0.5", "--baseline", str(paths[1])]
+    done = CliRunner().invoke(app, command)
+    if kind in ("other rows", "new predictions"):
+        assert done.exit_code in (0, 1, 3), done.output
+        return
+    if kind == "other order" and "very same" in done.output:
+        return
+    assert done.exit_code == 2, done.output
+    assert f"--baseline: '{paths[1].name}' and FILE share about " in done.output
+    assert CliRunner().invoke(app, [*command, "--distinct"]).exit_code in (0, 1, 3)

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from calibrant.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "warehouse.md"
-UNDECIDED = {"gate days.parquet"}  # of 4,000 rows a day
 
 
 @pytest.mark.usefixtures("blank_pictures")
@@ -24,8 +23,7 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     for line in "".join(block for kind, block in blocks if kind == "sh").splitlines():
         _, *words = shlex.split(line)
         done = CliRunner().invoke(app, [*words, *(["--resamples", "99"] if words[0] == "audit" else [])])
-        undecided = " ".join(words[:2]) in UNDECIDED
-        assert done.exit_code == (3 if undecided else 0), (line, done.output)
+        assert done.exit_code == 0, (line, done.output)
         ran.append(words[0])
     assert ran.count("sketch") == ran.count("merge") == ran.count("audit") == ran.count("gate") == 2
     assert Path("all.sketch").exists()

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit, logit
 
 from calibrant.door.columns import FloatArray
-from calibrant.door.errors import InputError
 from calibrant.recalibration.choose import choose_recalibrator
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
@@ -57,17 +56,17 @@ def advice(quick: bool = False, _data: Path | None = None) -> Reproduction:
     for setting, found in zip(_SETTINGS, counts, strict=True):
         weighted = setting.weights != ""
         if setting.outcomes == "calibrated":
-            changed[weighted] += runs - found["unchanged"] - found["refused"]
+            changed[weighted] += found["averaged"] + found["constant"]
             calibrated[weighted] += runs
         if setting.outcomes == "log-odds shifted by -.3":
-            helped[weighted] = runs - found["unchanged"]
+            helped[weighted] = found["averaged"]
         said = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in found.most_common())
         rows.append([setting.outcomes, setting.predictions, f"{setting.rows:,}", setting.weights or "none", said])
     body = (
-        f"{runs} samples per row, level 0.05, all methods. Predictions are uniform on [0, 1], log-uniform between "
+        f"{runs} samples per row, level 0.05. Predictions are uniform on [0, 1], log-uniform between "
         "0.001 and 0.1 (rare), beta, or 0.05, 0.3, 0.5, 0.8 and 0.99. Independent outcomes have rate 0.2; swapped "
         "ones are calibrated for the other class. Weights from 1 to 1,000 have uniform logarithms: 7,000 rows of them "
-        "are worth 2,000 equal ones. Too few events for five folds are refused.\n\n"
+        "are worth 2,000 equal ones. Below ten events no map is advised.\n\n"
         + table(["outcomes", "predictions", "rows", "weights", "advised"], rows)
     )
     finding = (
@@ -93,13 +92,10 @@ def _count(setting: Setting, runs: int) -> Counter[str]:
             "swapped": 1.0 - p,
         }[setting.outcomes]
         y = rng.random(p.size) < true
-        try:
-            choice = choose_recalibrator(y, p, sample_weight=_weights(setting, rng), n_resamples=1, random_state=run)
-        except InputError:
-            found["refused"] += 1
-        else:
-            warned = choice.direction == "wrong" and choice.recalibrator is not None
-            found["a map, with a warning" if warned else choice.chosen] += 1
+        weight, free = _weights(setting, rng), setting.weights != ""
+        choice = choose_recalibrator(y, p, sample_weight=weight, outcome_free_weights=free)
+        few = choice.reject and choice.gain is None
+        found["too few events" if few else "labels swapped?" if choice.direction == "wrong" else choice.chosen] += 1
     return found
 
 

@@ -69,7 +69,7 @@ def undetectable_error(
     --------
     >>> from calibrant_papers.limits import undetectable_error
     >>> [round(undetectable_error(n, smoothness=1.0), 4) for n in (1_000, 100_000)]
-    [0.0215, 0.0036]
+    [0.0255, 0.0043]
     >>> round(undetectable_error(10**9), 3)
     0.102
     """
@@ -82,7 +82,7 @@ def undetectable_error(
         return 0.25 / math.sqrt(6.0)
     if isinstance(smoothness, bool) or not 0.0 < smoothness <= 1.0:
         raise InputError("smoothness", f"is {smoothness!r:.40}; it must lie in (0, 1], or be None")
-    room = math.log1p((power - level) ** 2)
+    room = math.log1p(4.0 * (power - level) ** 2)
     best, m = 0.0, 1
     while m <= _MOST:
         smooth = min(0.25, 0.5 * holder_constant * (0.5 / m) ** smoothness)

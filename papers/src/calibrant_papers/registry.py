@@ -59,6 +59,7 @@ _HOME = {
     "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
     "hardness-birthday": ("hardness", "birthday", "domains that no small sample can distinguish"),
     "advice": ("advised", "advice", "which recalibration is chosen, and how often a calibrated predictor is changed"),
+    "gain-coverage": ("gain_coverage", "gain_coverage", "how often a map's true gain is outside its interval; minutes"),
     "type-one-errors": ("type_one", "type_one_errors", "false rejections of every test but T-Cal's; half an hour"),
     "type-one-errors-corners": (
         "type_one",
@@ -77,6 +78,11 @@ _HOME = {
         "how often calibration_test and other tests reject; a quarter of an hour",
     ),
     "test-levels": ("calibration_levels", "levels", "how often calibration_test rejects calibrated predictions"),
+    "weighted-levels": (
+        "weighted_levels",
+        "weighted_levels",
+        "how often calibrated rows are rejected that were sampled by outcome, weighted or censored; an hour",
+    ),
     "interval-coverage": ("error_rates", "interval_coverage", "how often every bound and band holds; ten minutes"),
     "population-bounds": (
         "population",
@@ -94,6 +100,7 @@ _HOME = {
         "changed_meaning",
         "alarms of drift beside a reference, without and with a change; minutes",
     ),
+    "unlike-groups": ("unlike_groups", "unlike_groups", "levels by groups that are few, rare, huge or unlike; minutes"),
     "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated ranges called beyond noise; a minute"),
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "segment-repair": (

@@ -187,7 +187,7 @@ def _false_alarm(number: int, groups: int, trial: int) -> list[float]:
     sound, faulty = (Rows.of((uniform < p).astype(np.float64), v, weight, groups=group) for p in (v, chance))
     as_rows = np.nan
     if trial < _AS_ROWS:
-        alone = Rows(sound.y_true, sound.y_prob, sound.weight)
+        alone = Rows(sound.y_true, sound.y_prob, sound.weight, outcome_free=True)
         as_rows = float((_searched(alone, features, trial)[1].pvalue <= LEVEL).any())
     found = [1.0, 0.0, 0.0, 0.0, as_rows, np.nan]
     try:

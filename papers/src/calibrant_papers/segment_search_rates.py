@@ -136,7 +136,9 @@ def sound_and_broken(design: str, trial: int) -> tuple[list[Feature], tuple[Rows
     broken = inside_of(features, (0, 1), (0, 0))
     odds = np.where(broken, BROKEN, 1.0) * v / np.maximum(1.0 - v, 1e-300)
     outcomes = [(uniform < chance).astype(np.float64) for chance in (v, odds / (1.0 + odds))]
-    return features, (Rows.of(outcomes[0], v, weight), Rows.of(outcomes[1], v, weight)), broken
+    free = weight is not None
+    sound, faulty = (Rows.of(each, v, weight, outcome_free_weights=free) for each in outcomes)
+    return features, (sound, faulty), broken
 
 
 def _false_alarm(design: str, trial: int) -> list[bool]:

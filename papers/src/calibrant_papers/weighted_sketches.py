@@ -130,6 +130,8 @@ def _of_both(design: str, n: int, samples: int) -> list[float]:
         test = calibration_test_on_weighted_cells(sketch.sample, _LEVEL, sketch.displacement, None)
         held += np.array([low > truth.upper, high < truth.lower, low, high, *rows, test.reject])
         if number < _FEW and n <= _ROWS[1]:
-            of_rows = calibration_test(y, v[at], sample_weight=w, level=_LEVEL, n_resamples=199, random_state=number)
+            of_rows = calibration_test(
+                y, v[at], sample_weight=w, outcome_free_weights=True, level=_LEVEL, n_resamples=199, random_state=number
+            )
             tried.append(of_rows.reject)
     return [*(held / samples).tolist(), float(np.mean(tried)) if tried else float("nan")]

@@ -1,4 +1,4 @@
-"""The first run compiles its kernels: in two processes, each of which takes the largest task that is left.
+"""The first run compiles its kernels: in two processes; each takes the largest task that is left.
 
 Numba compiles under one lock, so threads do not help. Both processes keep what they compiled in the same cache, whose
 files are put in place whole; if the one beside fails, nothing is lost but time.
@@ -29,17 +29,17 @@ _INDEX = "calibration.redrawn_statistics*.nbi"
 _PATIENCE = 60.0  # seconds for a task that the process beside has begun
 
 
-def compile_beside(told: Callable[[], None]) -> None:
+def compile_beside(report: Callable[[], None]) -> None:
     """Before a first run start a process that helps, and see that `told` is called whenever a kernel is compiled.
 
-    The run itself begins with its share when it comes to its first kernel: its input is read by then.
+    The run itself begins with its share at its first kernel: its input is read by then.
     """
     shared = _start() if _processors() > 1 and sys.executable and _first_run() else None
     from calibrant.kernels.compiled import when_compiling  # numba, which loads while the process beside it begins
 
     def begun(_cache: str | None) -> None:
         nonlocal shared
-        told()
+        report()
         if shared is not None:
             (folder, helper), shared = shared, None
             with suppress(Exception):  # what fails here fails again where it is needed, or was not
@@ -76,7 +76,7 @@ def compile_share(folder: str) -> None:
 
 
 def _tasks() -> Iterator[Callable[[], object]]:
-    """What an audit of rows calls, by the time that its kernels take to compile; last what needs the first."""
+    """Kernels of an audit of rows, by the time that they take to compile; last those that need the first."""
     import numpy as np
 
     rng = np.random.default_rng(0)

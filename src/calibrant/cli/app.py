@@ -34,8 +34,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         from calibrant import __version__
 
         print(f"calibrant {__version__}")
@@ -82,50 +82,50 @@ def audit_file(
         from calibrant.tables.entry import open_table, take_as_distinct
 
         if len(files) > MOST_FILES:
-            said = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
-            raise InputError("FILE", said)
+            problem = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
+            raise InputError("FILE", problem)
         where = {"filesystem": request.filesystem, "pos_label": request.pos_label}
-        opened = [open_table(file, **where, argument="FILE") for file in files]
+        inputs = [open_table(file, **where, argument="FILE") for file in files]
         if request.distinct:
-            take_as_distinct(opened, "FILE")
+            take_as_distinct(inputs, "FILE")
         if html is not None:
-            check_target(html, "--html", [each for table in opened for each in table.sources])
-        found: Audit | Comparison
+            check_target(html, "--html", [each for table in inputs for each in table.sources])
+        result: Audit | Comparison
         if len(forecasts) > 1:
             if len(files) > 1:
                 raise InputError("y_prob", "is given several times", allowed="that compares forecasts of one FILE")
-            found = audit_forecasts(opened[0], forecasts, request, Listener(progress, tell))
+            result = audit_forecasts(inputs[0], forecasts, request, Listener(progress, tell))
         else:
             audited = []
-            for file, table in zip(files, opened, strict=True):
+            for file, table in zip(files, inputs, strict=True):
                 with said_of(file) if len(files) > 1 else nullcontext():
                     say = tell if len(files) == 1 else partial(_tell_of, file)
                     audited.append(audit_opened(table, request, Listener(progress, say)))
-            found = audited[0].audit
+            result = audited[0].audit
         if len(files) > 1:
             from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
 
             progress("Comparison")
-            titles = [table.name or file for file, table in zip(files, opened, strict=True)]
+            titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
             titles = titles if len(set(titles)) == len(titles) else files
             parts = [each.audit for each in audited], [each.rows for each in audited]
-            for said in very_same(titles, parts[1]):
-                tell(said)
+            for problem in very_same(titles, parts[1]):
+                tell(problem)
             groups, seed = [each.groups for each in audited], options["random_state"]
-            found = compare(titles, *parts, groups=groups, level=request.level, seed=seed)
-            refuse_idle_seed(found, given())
+            result = compare(titles, *parts, groups=groups, level=request.level, seed=seed)
+            refuse_idle_seed(result, given())
         if html is not None:
             progress("Writing the report")
             with writing("--html"):
-                found.to_html(html)
+                result.to_html(html)
         progress.stop()
-        show(found.to_json() if json else page(found))
+        show(result.to_json() if json else page(result))
         if html is not None:
             (tell if json else show)(f"Report: {html}")
 
 
-def _tell_of(file: str, said: str) -> None:
-    tell(f"{file}: {said}")
+def _tell_of(file: str, sentence: str) -> None:
+    tell(f"{file}: {sentence}")
 
 
 @app.command(cls=OnceWithJUnit)
@@ -196,21 +196,21 @@ def gate(
             raise InputError("FILE", "is missing, so that no rows can be checked", allowed=ways)
         else:
             request = GateRequest.from_command(options, given())
-        opened = None
+        table = None
         if file is not None:
             distinct = options["distinct"]
             alone = distinct and anytime is None and baseline is None
             where = {name: options[name] for name in ("filesystem", "pos_label")}
-            opened = open_table(file, **where, distinct=alone, argument="FILE")
-            opened.distinct = distinct
-        held = [*([] if opened is None else opened.sources), *([] if baseline is None else [baseline])]
+            table = open_table(file, **where, distinct=alone, argument="FILE")
+            table.distinct = distinct
+        sources = [*([] if table is None else table.sources), *([] if baseline is None else [baseline])]
         for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
             if target is not None:
-                check_target(target, option, held)
-                held.append(str(target))
-        if opened is not None and request is not None:
+                check_target(target, option, sources)
+                sources.append(str(target))
+        if table is not None and request is not None:
             listener = Listener(progress, tell, hint=tell) if json else Listener(progress, tell)
-            decision = check_opened(opened, request, listener)
+            decision = check_opened(table, request, listener)
         else:
             assert anytime is not None
             own = {"level": options["level"] if "level" in given() else None, "max_weight": options["max_weight"]}
@@ -246,11 +246,11 @@ def demo(
         compile_beside(progress.compiling)
         from calibrant.cli.demo import comparison
 
-        found = comparison(seed, progress)
+        result = comparison(seed, progress)
         with writing("--folder"):
-            found.to_html(target)
+            result.to_html(target)
         progress.stop()
-        show(page(found))
+        show(page(result))
         show(f"Report: {target}")
 
 
@@ -274,8 +274,8 @@ def reproduce(
         except ModuleNotFoundError as problem:
             if problem.name != "calibrant_papers":
                 raise
-            said = "computes papers' tables again with the package calibrant-papers, which is not installed"
-            raise InputError("reproduce", said, allowed="in a checkout: pip install -e papers") from None
+            missing = "computes papers' tables again with the package calibrant-papers, which is not installed"
+            raise InputError("reproduce", missing, allowed="in a checkout: pip install -e papers") from None
 
         idle = sorted(given() - {"name"})
         if name is None and idle:
@@ -288,10 +288,10 @@ def reproduce(
         for option in sorted(given() & registry.idle_of(name)):
             raise InputError(f"--{option}", f"has no effect on {name}")
         progress(name)
-        done = registry.reproduce(name, quick=quick, data=data)
+        pages = registry.reproduce(name, quick=quick, data=data)
         with writing("--out"):
-            written = registry.write(name, done, out)
+            written = registry.write(name, pages, out)
         progress.stop()
-        show(f"{done.finding} ({done.seconds:,.1f} s)")
+        show(f"{pages.finding} ({pages.seconds:,.1f} s)")
         for path in written:
             show(f"Wrote {path}")

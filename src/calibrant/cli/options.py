@@ -23,13 +23,13 @@ from calibrant.exits import BAD_INPUT, OPTIONS, tell
 
 def _share(text: str) -> float:
     """A number as an option takes it: 0.05 or 5%; a decimal comma is refused with the spelling."""
-    said = str(text).strip()
+    entry = str(text).strip()
     try:
-        return float(Decimal(said[:-1].strip()) / 100) if said.endswith("%") else float(said)
+        return float(Decimal(entry[:-1].strip()) / 100) if entry.endswith("%") else float(entry)
     except (ValueError, ArithmeticError):
-        if "," in said:
-            raise typer.BadParameter(f"{said!r} has a comma; write {said.replace(',', '.')}") from None
-        raise typer.BadParameter(f"{said!r} is not a number; write it like 0.05 or 5%") from None
+        if "," in entry:
+            raise typer.BadParameter(f"{entry!r} has a comma; write {entry.replace(',', '.')}") from None
+        raise typer.BadParameter(f"{entry!r} is not a number; write it like 0.05 or 5%") from None
 
 
 _TYPES: dict[Kind, Any] = {
@@ -161,8 +161,8 @@ class Once(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Call the command, which may ask what was `given`."""
         sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
-        found = {name for name, source in sources.items() if source.name not in ("DEFAULT", "DEFAULT_MAP")}
-        _given.set(frozenset(found))
+        explicit = {name for name, source in sources.items() if source.name not in ("DEFAULT", "DEFAULT_MAP")}
+        _given.set(frozenset(explicit))
         return super().invoke(ctx)
 
 
@@ -171,18 +171,18 @@ class OnceWithJUnit(Once):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; those that click does not take end in an error that has a message."""
-        said = list(args)
+        words = list(args)
         try:
             return super().parse_args(ctx, args)
         except Exception as problem:
             if hasattr(problem, "format_message"):  # not --help, which ends like this too
-                junit, others = _junit_among(said)
+                junit, others = _junit_among(words)
                 tell_junit(junit, "calibrant gate", others, _in_words(problem))
             raise
 
 
 def _junit_among(args: list[str]) -> tuple[Path | None, list[str]]:
-    """What ``--junit`` names, and all other arguments."""
+    """The file that ``--junit`` names, and all other arguments."""
     for at, arg in enumerate(args):
         if arg.startswith("--junit="):
             return Path(arg.partition("=")[2]), args[:at] + args[at + 1 :]

@@ -37,18 +37,18 @@ def sketch(
         from calibrant.tables.entry import open_table
 
         request = Request.from_command(options)
-        opened = open_table(
+        table = open_table(
             file,
             filesystem=request.filesystem,
             pos_label=request.pos_label,
             distinct=request.distinct,
             argument="FILE",
         )
-        check_target(out, "--out", opened.sources)
+        check_target(out, "--out", table.sources)
         with writing("--out"):
-            found = keep_rows(opened, out, request, Listener(progress, tell), overwrite=overwrite)
+            result = keep_rows(table, out, request, Listener(progress, tell), overwrite=overwrite)
         progress.stop()
-        show(found.summary(out))
+        show(result.summary(out))
 
 
 def merge(
@@ -74,17 +74,17 @@ def merge(
         from calibrant.tables.sketches import open_sketches
         from calibrant.tables.writer import keep_merged
 
-        kept = [open_sketches(file) for file in files]
-        check_target(out, "--out", [each for held in kept for each in held.files])
+        inputs = [open_sketches(file) for file in files]
+        check_target(out, "--out", [each for sketches in inputs for each in sketches.files])
         progress("Adding up")
         with writing("--out"):
-            found = keep_merged(kept, out, by=names(by), overwrite=overwrite, distinct=distinct)
+            result = keep_merged(inputs, out, by=names(by), overwrite=overwrite, distinct=distinct)
         progress.stop()
-        if found.unlisted:
-            first, more = found.unlisted[0], len(found.unlisted) - 1
+        if result.unlisted:
+            first, more = result.unlisted[0], len(result.unlisted) - 1
             also = f", as were {more:,} others" if more else ""
             tell(
                 f"{first} was written without the list of what it holds{also}: "
                 "rows that it shares with others are seen only where all their sums are equal."
             )
-        show(found.summary(out))
+        show(result.summary(out))

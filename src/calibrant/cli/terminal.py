@@ -1,4 +1,4 @@
-"""What the commands share besides their exits and their progress: where a report goes; it computes nothing."""
+"""Shared by the commands besides exits and progress: where a report goes; it computes nothing."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _check_target(target: Path, option: str, sources: Sequence[str]) -> None:
         raise FileError(option, f"{str(target)!r} is a folder; name a file")
     folder = Path(os.path.realpath(target)).parent if target.is_symlink() else target.parent
     if not folder.is_dir():
-        said = "is not a folder" if folder.exists() else "does not exist; create it first"
+        wrong = "is not a folder" if folder.exists() else "does not exist; create it first"
         link = f"{str(target)!r} is a link into " if target.is_symlink() else ""
-        raise FileError(option, f"{link}{str(folder)!r}, which {said}" if link else f"{str(folder)!r} {said}")
+        raise FileError(option, f"{link}{str(folder)!r}, which {wrong}" if link else f"{str(folder)!r} {wrong}")
     if target.exists():
         if not target.is_file():
             raise FileError(option, f"{str(target)!r} is not a plain file; name a file to write")
@@ -54,7 +54,7 @@ def _check_target(target: Path, option: str, sources: Sequence[str]) -> None:
 
 @contextmanager
 def no_verdict_told(junit: Path | None, title: str, others: Sequence[object]) -> Iterator[None]:
-    """Where no verdict is reached within, write why into the JUnit file, unless that is one of the other files."""
+    """Write into the JUnit file why no verdict was reached within, unless that is one of the other files."""
     try:
         yield
     except Leave:
@@ -77,14 +77,14 @@ def tell_junit(junit: Path | None, title: str, others: Sequence[object], why: st
 
 @contextmanager
 def writing(option: str) -> Iterator[None]:
-    """Whatever cannot be written within is said of this option."""
+    """A fault of writing within names this option."""
     try:
         yield
     except FileError as problem:
         raise FileError(option, problem.problem) if problem.argument == "path" else problem from None
 
 
-def page(found: Audit | Comparison) -> str:
+def page(result: Audit | Comparison) -> str:
     """A finding's page for whoever reads the standard output: no wider than a terminal, in letters that it can show."""
     from calibrant.report.letters import ASCII, UNICODE
     from calibrant.report.text import page as text_page
@@ -97,4 +97,4 @@ def page(found: Audit | Comparison) -> str:
         marks = UNICODE
     except (UnicodeError, LookupError):
         marks = ASCII
-    return text_page(found, width, marks)
+    return text_page(result, width, marks)

@@ -1,5 +1,7 @@
 """Written by tools/public_names.py."""
 
+from calibrant.door.censoring import CensoredOutcomes as CensoredOutcomes
+from calibrant.door.censoring import censored_outcomes as censored_outcomes
 from calibrant.door.classes import BinaryReduction as BinaryReduction
 from calibrant.door.classes import MulticlassSample as MulticlassSample
 from calibrant.door.classes import multiclass_sample as multiclass_sample
@@ -13,11 +15,13 @@ from calibrant.door.values import Result as Result
 __all__ = [
     "BinaryReduction",
     "Bracket",
+    "CensoredOutcomes",
     "FileError",
     "InputError",
     "Interval",
     "MulticlassSample",
     "Premises",
     "Result",
+    "censored_outcomes",
     "multiclass_sample",
 ]

@@ -165,12 +165,12 @@ class MulticlassSample:
             raise InputError("k", f"is {k}; it must be below the number of classes, {self.n_classes}")
         return self.top_ks((k,))[0]
 
-    def top_ks(self, wanted: Sequence[int]) -> list[BinaryReduction]:
+    def top_ks(self, ks: Sequence[int]) -> list[BinaryReduction]:
         """`top_k` for several numbers below K, in one pass over the table."""
-        best, probability = self.leading(max(wanted))
+        best, probability = self.leading(max(ks))
         hit = best == self.y_true[:, None]
         questions = []
-        for k in wanted:
+        for k in ks:
             exact = probability[:, :k].sum(axis=1)
             # In doubles the last bits of 0.7 + 0.1 and 0.5 + 0.3 differ. What is below 1 must stay below it.
             tied = np.round(exact, 14)

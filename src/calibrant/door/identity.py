@@ -1,4 +1,4 @@
-"""Which rows a source holds, so that the same rows count once, whatever their source is called.
+"""Identity of a source's rows, so that the same rows count once, under any name.
 
 The rule, for every road (docs/identity.md):
 
@@ -68,7 +68,9 @@ class Identity:
     ids : tuple of (str, int) or None
         What is called an id or a time, and the fingerprint of its values.
     numbered : bool
-        Whether these are the numbers of its rows, from 0 or 1 on, which tell nothing of which rows they are.
+        Whether these are the numbers of its rows, from 0 or 1 on, and so tell no row from another.
+    keyed : bool
+        Whether they are values of keys alone, many rows of which are equal: they acquit, and prove nothing.
     path : str or None
         Fingerprint of the real path that a state has it from.
     n_excluded : int
@@ -91,6 +93,7 @@ class Identity:
     sample: RowSample | None = field(default=None, repr=False)
     repeated: Repeats | None = field(default=None, compare=False)
     numbered: bool = False
+    keyed: bool = False
 
     def equals(self, other: Identity) -> bool:
         """Whether contents are equal, as far as both are known."""
@@ -113,7 +116,8 @@ class Identity:
 
     def bits_with(self, other: Identity) -> float:
         """Information in that contents are equal; equal ids leave nothing to chance."""
-        return CERTAIN if self.has_ids_of(other) and self.ids == other.ids else min(self.bits, other.bits)
+        proved = self.has_ids_of(other) and self.ids == other.ids and not self.keyed
+        return CERTAIN if proved else min(self.bits, other.bits)
 
     def to_list(self) -> list[Any]:
         """As JSON."""
@@ -123,11 +127,11 @@ class Identity:
         return [self.count, *prints, self.bits, self.head_bits, ids, *rest]
 
     @classmethod
-    def from_list(cls, held: Sequence[Any]) -> Identity:
+    def from_list(cls, entries: Sequence[Any]) -> Identity:
         """From JSON; raises ValueError or TypeError for anything else."""
-        if len(held) < 10:  # as layouts before had it
-            held = [*held, *[None, 0, None][len(held) - 7 :]]
-        count, rows, cells, head, bits, head_bits, ids, path, n_excluded, drawn = held
+        if len(entries) < 10:  # as layouts before had it
+            entries = [*entries, *[None, 0, None][len(entries) - 7 :]]
+        count, rows, cells, head, bits, head_bits, ids, path, n_excluded, drawn = entries
         if type(n_excluded) is not int or n_excluded < 0 or not isinstance(path, str | None):
             raise ValueError("an identity has a path or left-out rows that no file has")
         if type(count) is not int or count < 1 or not (0.0 <= bits <= CERTAIN and 0.0 <= head_bits <= CERTAIN):
@@ -153,25 +157,33 @@ def identities(
     ids: UIntArray | None = None,
     ids_name: str = "",
     numbered: Sequence[bool] = (),
+    keys: UIntArray | None = None,
 ) -> list[Identity]:
-    """Identities of consecutive parts of rows, of so many rows each; of all rows by default."""
+    """Identities of consecutive parts of rows, of so many rows each; of all rows by default.
+
+    Keys tell rows apart as ids do, also the first ones.
+    """
+    ids, keyed = _with_keys(ids, keys)
     sizes = [len(v)] if sizes is None else sizes
     numbered = numbered or [False] * len(sizes)
     stops = np.cumsum(sizes)
     ends = _sums(y, v, w, ids, stops)
     sums = np.diff(ends, axis=0, prepend=np.zeros((1, kernel.LANES), dtype=np.uint64))
-    found = []
+    results = []
     for stop, size, lanes, counts in zip(stops.tolist(), sizes, sums.tolist(), numbered, strict=True):
         part = slice(stop - size, stop)
-        head, head_bits = _head(y[part], v[part], None if w is None else w[part])
+        first = slice(part.start, min(part.stop, part.start + HEAD))
+        head, head_bits = _head(
+            y[first], v[first], None if w is None else w[first], None if keys is None else keys[first]
+        )
         named = None if ids is None else (ids_name, lanes[4])
         bits = _bits_of_rows(y[part], v[part])
-        sample, repeated = sample_rows(y[part], v[part], None if ids is None else ids[part], numbered=counts)
+        of_ids = None if ids is None else ids[part]
+        sample, repeated = sample_rows(y[part], v[part], of_ids, numbered=counts, keyed=keyed)
         prints = _joined(*lanes[:2]), _joined(*lanes[2:4])
-        found.append(
-            Identity(size, *prints, bits, head, head_bits, named, sample=sample, repeated=repeated, numbered=counts)
-        )
-    return found
+        own = Identity(size, *prints, bits, head, head_bits, named, numbered=counts, keyed=keyed)
+        results.append(replace(own, sample=sample, repeated=repeated))
+    return results
 
 
 def beginnings(
@@ -183,13 +195,15 @@ def beginnings(
     ids_name: str = "",
     *,
     numbered: bool = False,
+    keys: UIntArray | None = None,
 ) -> list[Identity]:
     """Identities of the first rows, for each of these counts in rising order, without information."""
-    found = []
+    ids, _ = _with_keys(ids, keys)
+    results = []
     for count, lanes in zip(counts, _sums(y, v, w, ids, np.array(counts, dtype=np.int64)).tolist(), strict=True):
         named = None if ids is None else (ids_name, lanes[4])
-        found.append(Identity(count, _joined(*lanes[:2]), _joined(*lanes[2:4]), 0.0, ids=named, numbered=numbered))
-    return found
+        results.append(Identity(count, _joined(*lanes[:2]), _joined(*lanes[2:4]), 0.0, ids=named, numbered=numbered))
+    return results
 
 
 def identity_of_cells(
@@ -217,16 +231,16 @@ def identity_of_sample(sample: Sample) -> Identity:
     return identity_of_cells(number, count, ones, np.zeros(len(number)), np.clip(total / count, 0.0, 1.0))
 
 
-def remembered(held: Sequence[Identity], most: int = 4096) -> tuple[Identity, ...]:
+def remembered(identities: Sequence[Identity], most: int = 4096) -> tuple[Identity, ...]:
     """The latest sources one by one, and the oldest together, if they are many; their samples as they can be kept."""
-    over = len(held) - most
-    return with_thin_samples(held if over <= 0 else (joined(held[: over + 1]), *held[over + 1 :]))
+    over = len(identities) - most
+    return with_thin_samples(identities if over <= 0 else (joined(identities[: over + 1]), *identities[over + 1 :]))
 
 
-def with_thin_samples(held: Sequence[Identity]) -> tuple[Identity, ...]:
+def with_thin_samples(identities: Sequence[Identity]) -> tuple[Identity, ...]:
     """The sources, with samples so small that all of them can be kept."""
-    samples = thinned([each.sample for each in held])
-    return tuple(replace(each, sample=sample) for each, sample in zip(held, samples, strict=True))
+    samples = thinned([each.sample for each in identities])
+    return tuple(replace(each, sample=sample) for each, sample in zip(identities, samples, strict=True))
 
 
 def joined(parts: Sequence[Identity]) -> Identity:
@@ -247,7 +261,7 @@ def joined(parts: Sequence[Identity]) -> Identity:
 
 
 def without(whole: Identity, parts: Sequence[Identity]) -> Identity | None:
-    """What is left of rows without these parts, as far as cells tell; None if that is nothing, or not known."""
+    """The rest of rows without these parts, as far as cells tell; None if that is nothing, or not known."""
     count = whole.count - sum(part.count for part in parts)
     if count <= 0 or whole.cells is None or any(part.cells is None for part in parts):
         return None
@@ -278,6 +292,13 @@ def information(count: FloatArray, prediction: FloatArray, rate: float) -> float
     return max(bits, 0.0)
 
 
+def _with_keys(ids: UIntArray | None, keys: UIntArray | None) -> tuple[UIntArray | None, bool]:
+    """Hashes of both, and whether they are of keys alone."""
+    if keys is None:
+        return ids, False
+    return (keys, True) if ids is None else (mixed(ids) + keys, False)
+
+
 def _sums(
     y: npt.NDArray[Any],
     v: npt.NDArray[Any],
@@ -286,9 +307,9 @@ def _sums(
     stops: npt.NDArray[np.int64],
 ) -> UIntArray:
     """Sums of the hashes of the first rows, for each of these counts in rising order."""
-    found = np.zeros((len(stops), kernel.LANES), dtype=np.uint64)
-    kernel.add_hashes(_keys(y, v, w), _tokens(y, v), _NO_IDS if ids is None else ids, stops, found)
-    return found
+    sums = np.zeros((len(stops), kernel.LANES), dtype=np.uint64)
+    kernel.add_hashes(_keys(y, v, w), _tokens(y, v), _NO_IDS if ids is None else ids, stops, sums)
+    return sums
 
 
 def _keys(y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None) -> UIntArray:
@@ -319,16 +340,19 @@ def _cells_of(v: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return (np.floor(x) + np.ceil(x)).astype(np.int64)
 
 
-def _head(y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None) -> tuple[int | None, float]:
+def _head(
+    y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None, keys: UIntArray | None
+) -> tuple[int | None, float]:
     """None of rows that begin as others do by chance: few different predictions, whose outcomes tell little."""
-    y, v, w = y[:HEAD], v[:HEAD], None if w is None else w[:HEAD]
     bits = _bits_of_rows(y, v)
     if len(v) < HEAD or (bits < DOUBT and len(np.unique(v)) < _FINE):
         return None, 0.0
     with np.errstate(over="ignore"):
-        keys = mixed(_keys(y, v, w))
-        keys += np.arange(HEAD, dtype=np.uint64) * kernel.FIRST
-        lanes = np.array([mixed(keys + seed).sum(dtype=np.uint64) for seed in (kernel.FIRST, kernel.SECOND)])
+        rows = mixed(_keys(y, v, w))
+        if keys is not None:
+            rows += mixed(keys)
+        rows += np.arange(HEAD, dtype=np.uint64) * kernel.FIRST
+        lanes = np.array([mixed(rows + seed).sum(dtype=np.uint64) for seed in (kernel.FIRST, kernel.SECOND)])
     return _joined(*lanes.tolist()), bits
 
 

@@ -74,7 +74,7 @@ def find_overlap(
 ) -> Overlap | None:
     """Sources that hold the same rows, or one that is the sum of others; None if there are none.
 
-    The first of which it is certain; where it is of none, those that chance makes the same most rarely.
+    The first certain one; without any, those that chance makes the same most rarely.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _sharing(sources: Sequence[Sequence[Identity]], about: int | None) -> Iterat
         (one, a), (other, b) = claims[j], claims[i]
         assert a.sample is not None
         assert b.sample is not None
-        evidence = shared_rows(a.sample, b.sample, with_ids=a.has_ids_of(b))
+        evidence = shared_rows(a.sample, b.sample, with_ids=a.has_ids_of(b), keyed=a.keyed)
         if evidence is not None:
             yield Overlap("share", one, (other,), evidence.count, evidence.bits)
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from calibrant.door.censoring import Followed
 from calibrant.door.values import ReadOnly, Result, counted
 
-_IMPORTANCE = "by importance, not as repeats or trials; weights are taken not to depend on outcomes"
+_IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
 
 
@@ -25,7 +26,7 @@ class Premises(Result):
     max_distance : float or None
         The limit on the distance; None where regret is limited.
     default_limit : bool
-        Whether that is the default, and nobody gave it.
+        Whether that is the default and was not given.
     max_regret, threshold : float or None
         The limit on what acting may lose, and the threshold; None where it was not given.
     columns : mapping of str to str
@@ -38,6 +39,16 @@ class Premises(Result):
         Whether rows have weights that are all the same, other than 1.
     trials : bool
         Whether each row stands for several outcomes.
+    sampling_fractions : tuple of float, or None
+        Shares of rows without the event, and with it, that were kept; None where rows were not sampled by outcome.
+    fractions_given : bool
+        Whether these were given; they are seen in weights otherwise.
+    outcome_free_weights : bool
+        Whether weights were declared to say nothing of outcomes at a given prediction.
+    followed : Followed or None
+        How outcomes at a horizon were made of times and events; None where outcomes were given.
+    drawn_again : bool
+        Whether anything is said that rests on outcomes drawn again.
     max_weight : float or None
         The most that one row, or group, can weigh; None where it was not given.
     unweighted : bool
@@ -55,11 +66,11 @@ class Premises(Result):
     max_worse : float or None
         The limit on how much worse than the baseline; None where there is none.
     default_worse : bool
-        Whether that is the default for these rows, and nobody gave it.
+        Whether that is the default for these rows and was not given.
     top_label : bool
         Whether of several classes the most probable one alone was looked at.
     not_looked_at : tuple of str
-        Columns in which segments may be hidden, and nobody looked.
+        Columns that were not searched, in which segments may be hidden.
     searchable : bool
         Whether these can be searched, together with what else was asked for.
     omissions : tuple of str
@@ -73,7 +84,7 @@ class Premises(Result):
     n_before : int
         Of a log that has grown, how many of its first rows a state had already.
     distinct : bool
-        Whether sources were to be taken as distinct rows, whatever they hold.
+        Whether sources were to be taken as distinct rows, equal or not.
     complete : bool
         Whether all that was left out is known: not of a sketch, which does not keep it.
 
@@ -93,6 +104,11 @@ class Premises(Result):
     weighted: bool = False
     equal_weights: bool = False
     trials: bool = False
+    sampling_fractions: tuple[float, float] | None = None
+    fractions_given: bool = False
+    outcome_free_weights: bool = False
+    followed: Followed | None = None
+    drawn_again: bool = False
     max_weight: float | None = None
     unweighted: bool = False
     pos_label: Any = None
@@ -121,7 +137,7 @@ class Premises(Result):
     @property
     def entries(self) -> Mapping[str, str]:
         """A sentence for each premise, by its name."""
-        told = {
+        sentences = {
             "loose_limit": self.loose_limit,
             "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
             "limit": self._limit(),
@@ -131,7 +147,8 @@ class Premises(Result):
             "grown": self._grown(),
             "distinct": "Sources were taken as distinct rows, as was asked (distinct)." if self.distinct else None,
             "perhaps_groups": self._perhaps_groups(),
-            "weights": self._weights(),
+            "followed": None if self.followed is None else self.followed.summary(),
+            "weights": self._weights() if self.followed is None else None,
             "trials": f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many."
             if self.trials
             else None,
@@ -150,7 +167,7 @@ class Premises(Result):
             "omissions": " ".join(self.omissions) or None,
             "fit": "Predictions are taken not to have been fitted to these rows.",
         }
-        return ReadOnly({name: sentence for name, sentence in told.items() if sentence is not None})
+        return ReadOnly({name: sentence for name, sentence in sentences.items() if sentence is not None})
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -165,8 +182,8 @@ class Premises(Result):
         """Return every value by name, and ``sentences``, those that apply."""
         label = self.pos_label.item() if hasattr(self.pos_label, "item") else self.pos_label
         plain = label if label is None or isinstance(label, bool | int | float | str) else str(label)
-        found: dict[str, Any] = Result.to_dict(self)
-        return {**found, "pos_label": plain, "sentences": dict(self.entries)}
+        values: dict[str, Any] = Result.to_dict(self)
+        return {**values, "pos_label": plain, "sentences": dict(self.entries)}
 
     def _limit(self) -> str | None:
         if self.max_regret is not None:
@@ -214,12 +231,34 @@ class Premises(Result):
     def _weights(self) -> str | None:
         if self.equal_weights:
             return f"Rows have equal weights ({self._column('sample_weight')}), {_IMPORTANCE}."
+        if self.sampling_fractions is not None:
+            return self._sampled()
         if not self.weighted:
             return None
-        return f"Rows are weighted ({self._column('sample_weight')}), {_IMPORTANCE}."
+        weighted = f"Rows are weighted ({self._column('sample_weight')}), {_IMPORTANCE}"
+        if self.outcome_free_weights:
+            return f"{weighted}; weights say nothing of outcomes at a given prediction (outcome_free_weights)."
+        if not self.drawn_again or self.grouped:
+            return f"{weighted}."
+        return f"{weighted}; they may tell outcomes, so both are drawn again together, which takes many rows."
+
+    def _sampled(self) -> str:
+        assert self.sampling_fractions is not None
+        without, events = (f"{each:.6g}" for each in self.sampling_fractions)
+        kept = f"{without} of those without the event were kept, and {events} of those with it, one by one"
+        if self.fractions_given:
+            return f"Rows were sampled by outcome: {kept} (sampling_fractions). All is said of the population."
+        column = self._column("sample_weight")
+        return (
+            f"Weights ({column}) have one value for each outcome, as of rows sampled by outcome: {kept}. "
+            "All is said of the population. If they are no such weights, say --outcome-free-weights "
+            "(in Python outcome_free_weights=True)."
+        )
 
     def _max_weight(self) -> str | None:
         one = "group" if self.grouped else "row"
+        if self.followed is not None or (self.fractions_given and not self.grouped):
+            return None
         if self.max_weight is not None:
             return f"One {one} is taken to weigh at most {self.max_weight:g} (max_weight), fixed before any was drawn."
         if self.grouped or self.weighted or self.trials:

@@ -1,4 +1,4 @@
-"""What is asked, of which columns and on which premises: each option once, with its type, help and name in JSON.
+"""A request, its columns and its premises: each option once, with its type, help and name in JSON.
 
 The options of a command are made from these fields, and a table says which have no effect in which mode. It imports no
 library, for a command's help is to be there at once.
@@ -24,7 +24,7 @@ _CHECKS = {"text": "text", "names": "texts", "share": "fraction", "number": "pos
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What is known of one field of a request.
+    """One field of a request: its type, help and name in JSON.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Idle:
     allowed: str | None = None
 
 
-def refuse_idle(table: tuple[Idle, ...], given: Collection[str], modes: Collection[str]) -> None:
+def refuse_idle(table: tuple[Idle, ...], options: Collection[str], modes: Collection[str]) -> None:
     """Raise for the first option that was given and has no effect in one of these modes.
 
     Raises
@@ -79,15 +79,18 @@ def refuse_idle(table: tuple[Idle, ...], given: Collection[str], modes: Collecti
     """
     for idle in table:
         if idle.mode in modes:
-            for option in filter(given.__contains__, idle.options.split()):
+            for option in filter(options.__contains__, idle.options.split()):
                 raise InputError("FILE" if option == "file" else option, idle.why, allowed=idle.allowed)
+
+
+NO_WEIGHTS = Idle("no weights", "unweighted", "leaves weights out, and by its name no column holds any", "leave it out")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """Which columns of a table are read, and how; those that are None are guessed by their names."""
 
-    effects: ClassVar[tuple[Idle, ...]] = ()
+    effects: ClassVar[tuple[Idle, ...]] = (NO_WEIGHTS,)
     differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Field -> what its option has of its own here."""
 
@@ -117,7 +120,7 @@ class Request:
         "Count all rows as other ones, whatever they hold; the same file twice is refused all the same.",
         "premises.distinct",
     )
-    given: frozenset[str] | None = None
+    explicit: frozenset[str] | None = None
     """Options that were given, of the command line even where they are as by default."""
 
     def __post_init__(self) -> None:
@@ -130,17 +133,17 @@ class Request:
                 getattr(arguments, _CHECKS[each.kind])(value, name)
 
     @classmethod
-    def from_command(cls, options: Mapping[str, Any], given: frozenset[str] | None = None) -> Self:
+    def from_command(cls, options: Mapping[str, Any], explicit: frozenset[str] | None = None) -> Self:
         """The request of a command line, where a list of names has commas between them."""
         known, values = cls.options(), {name: value for name, value in options.items() if value is not None}
         lists = {name: in_list(value) for name, value in values.items() if known[name].kind in ("names", "values")}
-        return cls(**{**values, **lists}, given=given)
+        return cls(**{**values, **lists}, explicit=explicit)
 
     @classmethod
     def options(cls) -> dict[str, Option]:
         """Every field with what is known of it."""
-        found = {each.name: each.metadata["option"] for each in fields(cls) if "option" in each.metadata}
-        return {name: replace(each, **cls.differs.get(name, {})) for name, each in found.items()}
+        declared = {each.name: each.metadata["option"] for each in fields(cls) if "option" in each.metadata}
+        return {name: replace(each, **cls.differs.get(name, {})) for name, each in declared.items()}
 
     def refuse(self, *modes: str) -> None:
         """Raise for an option that was given and has no effect in one of these modes.
@@ -148,11 +151,11 @@ class Request:
         Of Python that are those that are not as by default, but for those that the result has under their own name:
         one call takes rows of every kind with the same of them.
         """
-        given = self.given
-        if given is None:
-            own = [each for each in fields(self) if each.name not in (*_IN_THE_RESULT, "given")]
-            given = frozenset(each.name for each in own if getattr(self, each.name) != each.default)
-        refuse_idle(self.effects, given, modes)
+        names = self.explicit
+        if names is None:
+            own = [each for each in fields(self) if each.name not in (*_IN_THE_RESULT, "explicit")]
+            names = frozenset(each.name for each in own if getattr(self, each.name) != each.default)
+        refuse_idle(self.effects, names, modes)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -176,7 +179,7 @@ _IN_THE_RESULT = ("level", "n_resamples", "random_state", "max_distance")
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationRequest(Request):
-    """What an audit and a gate are asked alike."""
+    """A request that an audit and a gate share."""
 
     trials: str | None = option(
         None, "text", "Column of numbers of trials; the outcome is the share of events.", "premises.trials"
@@ -186,6 +189,40 @@ class CalibrationRequest(Request):
         "text",
         "Column of patients, accounts, days, ...: rows of one may depend on one another.",
         "premises.grouped",
+    )
+    sampling_fractions: Any = option(
+        None,
+        "any",
+        "Share of rows that were kept of each outcome, such as 0:0.1,1:1 (negatives kept 1 in 10).",
+        "premises.sampling_fractions",
+        metavar="0:SHARE,1:SHARE",
+    )
+    time: str | None = option(
+        None,
+        "text",
+        "With --horizon: column of when the event came, or until when a row was followed without it.",
+        "premises.columns",
+    )
+    event: str | None = option(
+        None, "text", "With --horizon: column of 1 where the event came at that time, else 0.", "premises.columns"
+    )
+    horizon: float | None = option(
+        None,
+        "number",
+        "Predictions are of the event by this time; rows that left before are made up for by weights.",
+        "premises.followed",
+    )
+    strata: str | None = option(
+        None,
+        "text",
+        "With --horizon: column within whose values rows leave independently of the event.",
+        "premises.followed",
+    )
+    least_followed: float | None = option(
+        None,
+        "share",
+        "With --horizon: refuse it if fewer are followed to it; 0.1.",
+        "premises.followed",
     )
     max_weight: float | None = option(
         None,
@@ -228,7 +265,9 @@ class CalibrationRequest(Request):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns, as `Table.choose` takes them: numbers of trials stand where weights do."""
+        """The columns, as `Table.choose` takes them: numbers of trials, or times of events, stand where weights do."""
+        if self.horizon is not None:
+            return super().columns | {"y_true": self.event, "sample_weight": self.time}
         return super().columns | {"sample_weight": self.trials or self.sample_weight}
 
     @property
@@ -243,6 +282,13 @@ class CalibrationRequest(Request):
         check_level(self.level)
         if self.threshold is not None:
             check_threshold(self.threshold)
+        if self.sampling_fractions is not None:
+            from calibrant.door.weights import SamplingFractions
+
+            SamplingFractions.read(self.sampling_fractions)
+        for name in ("time", "event") if self.horizon is not None else ():
+            if getattr(self, name) is None:
+                raise InputError(name, "is missing: with a horizon it says which column holds it")
         super().__post_init__()
 
 
@@ -250,12 +296,35 @@ OF_ROWS = "is for tables with columns; a sketch holds sums of its rows"
 LOG = "cannot be used: a log of lm-evaluation-harness has no columns for it"
 OF_CLASSES = "is for single predictions; name one column as y_prob"
 NO_SEARCH = "is of segments that are searched, and no search was asked for"
+OF_SINGLE = "is of single rows; write each trial as a row"
 SEARCH = Ways("name columns with find=", "name columns with --find")
 ROLES = "y_true y_prob sample_weight"
 """Why options have no effect, and which say what a column holds."""
 TOO_DEEP = Idle(
     "too deep", "max_depth", "is more columns than find names", Ways("name more with find=", "name more with --find")
 )
+OF_TIMES = "cannot be used with a horizon (--horizon): outcomes and weights are made of times and events"
+_NO_PARTS = "is of all rows together: the parts of them are not looked at by it"
+_OF_A_HORIZON = "needs a horizon, by which events count"
+CENSORED = (
+    Idle(
+        "no horizon",
+        "time event strata least_followed",
+        _OF_A_HORIZON,
+        Ways("give it with horizon=", "give it with --horizon"),
+    ),
+    Idle(
+        "horizon of rows",
+        "max_weight",
+        "cannot be used with a horizon (--horizon): the least share that is followed says what a row can weigh",
+    ),
+    Idle(
+        "horizon",
+        "y_true sample_weight unweighted sampling_fractions pos_label exclude_bad",
+        OF_TIMES,
+    ),
+)
+"""Of rows that are followed for a time."""
 AUDIT = (
     Idle("no search", "max_depth", NO_SEARCH, SEARCH),
     TOO_DEEP,
@@ -278,12 +347,32 @@ AUDIT = (
         Ways("n_resamples must not be 0", "leave out --resamples 0"),
     ),
     Idle("trials", "sample_weight", "cannot be used with trials, which are weights themselves"),
-    Idle("log", f"{ROLES} trials by find drift exclude_bad unweighted groups max_weight pos_label", LOG),
-    Idle("sketches", f"{ROLES} trials find exclude_bad unweighted groups pos_label", OF_ROWS),
-    Idle("classes", "by trials drift find exclude_bad pos_label", OF_CLASSES),
+    NO_WEIGHTS,
+    Idle("trials", "sampling_fractions", OF_SINGLE),
+    *CENSORED,
+    Idle("horizon", "outcome_free_weights", OF_TIMES),
+    Idle("trials", "horizon", "cannot be used with trials: it is of single rows"),
+    Idle("by", "horizon sampling_fractions", _NO_PARTS),
+    Idle("search", "horizon", _NO_PARTS),
+    Idle("drift", "horizon sampling_fractions", _NO_PARTS),
+    Idle("fractions", "sample_weight", "cannot be used with sampling fractions, which are weights themselves"),
+    Idle("unweighted rows", "outcome_free_weights", "has no effect: there are no weights"),
+    Idle("grouped", "outcome_free_weights", "has no effect: of rows in groups the signs of groups are drawn"),
+    Idle("nothing tested", "outcome_free_weights", "has no effect: nothing is drawn without resamples"),
+    Idle(
+        "log",
+        f"{ROLES} trials by find drift exclude_bad unweighted groups sampling_fractions outcome_free_weights "
+        "horizon max_weight pos_label",
+        LOG,
+    ),
+    Idle(
+        "sketches", f"{ROLES} trials find exclude_bad unweighted groups sampling_fractions horizon pos_label", OF_ROWS
+    ),
+    Idle("classes", "by trials drift find exclude_bad sampling_fractions horizon pos_label", OF_CLASSES),
     Idle(
         "rates",
-        "level n_resamples random_state max_distance max_weight find drift groups",
+        "level n_resamples random_state max_distance max_weight find drift groups sampling_fractions "
+        "outcome_free_weights",
         "has no effect on event rates: without the trials behind them nothing is said of chance",
     ),
     Idle("weighted sums", "random_state", "has no effect: of sums of weighted rows nothing is drawn"),
@@ -294,12 +383,18 @@ AUDIT = (
         "has no effect: of rows with weights, trials or groups nothing is proved without the most that one can weigh",
         Ways("give max_weight as well", "give --max-weight as well"),
     ),
+    Idle(
+        "nothing decided",
+        "level",
+        "has no effect: without resamples nothing is tested, and without the most that one can weigh nothing is proved",
+        Ways("give max_weight as well", "give --max-weight as well"),
+    ),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRequest(CalibrationRequest):
-    """What an audit of a table is asked."""
+    """A request for an audit of a table."""
 
     effects = AUDIT
     differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -310,6 +405,12 @@ class AuditRequest(CalibrationRequest):
         "by": {"help": "Columns, separated by commas: test their segments, worst first.", "json": "segmented_by"},
     }
 
+    outcome_free_weights: bool = option(
+        False,
+        "flag",
+        "Weights say nothing of outcomes at a given prediction: draw outcomes again at given weights.",
+        "premises.outcome_free_weights",
+    )
     drift: str | None = option(
         None, "text", "Column of days or other periods: the period from which on it is proved wrong.", "periods"
     )
@@ -333,7 +434,19 @@ class AuditRequest(CalibrationRequest):
             seeded(self.random_state)
         super().__post_init__()
         modes = ["search" if self.find else "no search", "drift" if self.drift else "no drift"]
-        modes += [mode for mode, on in (("trials", self.trials), ("too deep", self.too_deep)) if on]
+        on = {
+            "trials": self.trials,
+            "too deep": self.too_deep,
+            "fractions": self.sampling_fractions is not None,
+            "by": bool(self.by),
+            "unweighted rows": self.unweighted or self.trials,
+            "grouped": self.groups,
+            "nothing tested": self.n_resamples == 0 and not self.by,
+            "horizon": self.horizon is not None,
+            "horizon of rows": self.horizon is not None and not self.groups,
+            "no horizon": self.horizon is None,
+        }
+        modes += [mode for mode, applies in on.items() if applies]
         self.refuse(*modes)
 
     @property

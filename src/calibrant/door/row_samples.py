@@ -101,11 +101,16 @@ class Repeats:
 
 
 def sample_rows(
-    y: npt.NDArray[Any], v: npt.NDArray[Any], ids: UIntArray | None = None, *, numbered: bool = False
+    y: npt.NDArray[Any],
+    v: npt.NDArray[Any],
+    ids: UIntArray | None = None,
+    *,
+    numbered: bool = False,
+    keyed: bool = False,
 ) -> tuple[RowSample | None, Repeats | None]:
     """The sample of rows in their order, and what shows that some are there twice; of event rates there is none.
 
-    Ids that are the numbers of the rows tell no two of them apart.
+    Ids that are the numbers of the rows tell no two of them apart; equal ones of keys prove nothing.
     """
     if not len(v):
         return None, None
@@ -132,11 +137,11 @@ def sample_rows(
     if numbered:
         within = records.copy()
         within["id"] = 0
-    evidence = _multiples(within, level, len(v), with_ids=ids is not None and not numbered)
+    evidence = _multiples(within, level, len(v), with_ids=ids is not None and not numbered, keyed=keyed)
     return RowSample(level, records.tobytes()), evidence or _steps(within, lag.astype(np.int64), level, len(v))
 
 
-def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool) -> Repeats | None:
+def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool, keyed: bool = False) -> Repeats | None:
     """Return the evidence that two sources share rows; None if there is none beyond chance.
 
     Of m predictions with two rows in all, each has them in different sources with probability at most 1/2 if the
@@ -156,7 +161,8 @@ def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool) -> Repeats 
     if with_ids:
         same &= a["id"][i] == b["id"][j]
     rate = (a["ones"].sum() + b["ones"].sum() + 1.0) / (a["n"].sum() + b["n"].sum() + 2.0)
-    return _judged(same, _divisible(np.ones(splits), _predictions(a["v"][i]), rate, 2), 1 << level, with_ids=with_ids)
+    chance = _divisible(np.ones(splits), _predictions(a["v"][i]), rate, 2)
+    return _judged(same, chance, 1 << level, proved=with_ids and not keyed)
 
 
 def thinned(samples: Sequence[RowSample | None]) -> list[RowSample | None]:
@@ -196,7 +202,7 @@ def mixed(x: UIntArray) -> UIntArray:
     return hashes
 
 
-def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: bool) -> Repeats | None:
+def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: bool, keyed: bool) -> Repeats | None:
     """Return the evidence that all rows are there two or three times: counts at predictions are multiples of that."""
     count = records["n"].astype(np.float64)
     for times in (2, 3) if not with_ids else (2,):
@@ -208,7 +214,7 @@ def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: 
             same &= records["id"][multiple] == 0
         rate = (float(records["ones"].sum()) + 1.0) / (count.sum() + 2.0)
         chance = _divisible(count[multiple], _predictions(records["v"][multiple]), rate, times)
-        evidence = _judged(same, chance, 1 << level, with_ids=with_ids)
+        evidence = _judged(same, chance, 1 << level, proved=with_ids and not keyed)
         if evidence is not None:
             extra = count[multiple][same].sum() * (times - 1) / times
             return Repeats(int(extra) << level, evidence.bits)
@@ -232,13 +238,13 @@ def _steps(records: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_
     return _judged(same, _divisible(np.full(int(at.sum()), 2.0), _predictions(records["v"][at]), rate, 2), 1 << level)
 
 
-def _judged(same: npt.NDArray[np.bool_], chance: FloatArray, scale: int, *, with_ids: bool = False) -> Repeats | None:
+def _judged(same: npt.NDArray[np.bool_], chance: FloatArray, scale: int, *, proved: bool = False) -> Repeats | None:
     """Evidence of rows that predictions say are the same, unless their outcomes say that they are not."""
     n, agreeing = len(same), int(same.sum())
     bits = min(_tail(agreeing, n, float(chance.mean())), CERTAIN)
     if agreeing < n and bits < DOUBT:
         return None
-    return Repeats(agreeing * scale, CERTAIN if with_ids else bits)
+    return Repeats(agreeing * scale, CERTAIN if proved else bits)
 
 
 def _tail(successes: int, n: int, p: float) -> float:

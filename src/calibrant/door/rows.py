@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.arguments import flag
 from calibrant.door.columns import Column, FloatArray, IntArray, Table, as_numbers, read_columns
-from calibrant.door.errors import InputError
+from calibrant.door.errors import InputError, Ways
 from calibrant.door.lots import Lots
 from calibrant.door.sample import Sample
+from calibrant.door.weights import SamplingFractions, check_effective, outcome_score
 
 _WHOLE = 1e-6  # share times trials may miss a whole number by this much, and by rounding
 _MOST_TRIALS = 2.0**31
@@ -34,6 +36,10 @@ class Rows:
         Outcomes behind each row; None where there is one.
     group : ndarray of shape (n,) or None
         Number of each row's group; None where every row is drawn by itself.
+    outcome_free : bool
+        Whether weights are declared to say nothing of outcomes at a given prediction.
+    fractions : SamplingFractions or None
+        Fractions by outcome that the weights undo: given, or seen where weights are two values, one for each outcome.
     """
 
     y_true: IntArray
@@ -41,6 +47,8 @@ class Rows:
     weight: FloatArray | None = None
     trials: FloatArray | None = None
     group: IntArray | None = None
+    outcome_free: bool = False
+    fractions: SamplingFractions | None = None
 
     @classmethod
     def of(
@@ -50,6 +58,8 @@ class Rows:
         sample_weight: Column | None = None,
         trials: Column | None = None,
         groups: Any = None,
+        outcome_free_weights: bool = False,
+        sampling_fractions: Any = None,
     ) -> Rows:
         """Read a user's columns, once.
 
@@ -59,6 +69,8 @@ class Rows:
             As the door does; if an outcome is neither 0 nor 1, or with trials no whole number of events.
         """
         outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+        check_outcome_free(outcome_free_weights, weight, groups)
+        fractions = read_fractions(sampling_fractions, sample_weight=sample_weight, trials=trials)
         if trials is None:
             require_single_outcomes(outcome)
             count = None
@@ -66,7 +78,9 @@ class Rows:
             count = read_trials(trials, outcome.size)
             outcome = events_of(outcome, count)
         group = None if groups is None else read_groups(groups, outcome.size)
-        return cls.of_arrays(outcome, prediction, weight, count, group)
+        if fractions is not None:
+            weight = fractions.weight_of(outcome)
+        return cls.of_arrays(outcome, prediction, weight, count, group, outcome_free_weights, fractions)
 
     @classmethod
     def of_arrays(
@@ -76,12 +90,18 @@ class Rows:
         weight: FloatArray | None = None,
         trials: FloatArray | None = None,
         group: IntArray | None = None,
+        outcome_free: bool = False,
+        fractions: SamplingFractions | None = None,
     ) -> Rows:
         """Rows that were validated already, with their numbers of events."""
         if weight is not None:
             weight = weight / weight.max()
-            weight = None if (weight == 1.0).all() else weight
-        return cls(ones.astype(np.int64), prediction + 0.0, weight, trials, group)  # minus zero becomes zero
+            if fractions is None:
+                weight = None if (weight == 1.0).all() else weight
+        if fractions is None and weight is not None and trials is None and not outcome_free:
+            fractions = SamplingFractions.of_weights(ones, weight)
+        y_true, y_prob = ones.astype(np.int64), prediction + 0.0  # minus zero becomes zero
+        return cls(y_true, y_prob, weight, trials, group, outcome_free, fractions)
 
     @classmethod
     def of_sample(cls, sample: Sample) -> Rows:
@@ -100,7 +120,9 @@ class Rows:
         weight = None if self.weight is None else self.weight[rows]
         trials = None if self.trials is None else self.trials[rows]
         group = None if self.group is None else self.group[rows]
-        return Rows(self.y_true[rows], self.y_prob[rows], weight, trials, group)
+        return replace(
+            self, y_true=self.y_true[rows], y_prob=self.y_prob[rows], weight=weight, trials=trials, group=group
+        )
 
     def single(self) -> Rows:
         """The same outcomes, each in a row of its own."""
@@ -149,22 +171,97 @@ class Rows:
         return self.lots.sample
 
     @property
+    def informative(self) -> bool:
+        """Whether rows are drawn one by one, and their weights may tell outcomes."""
+        return self.weight is not None and not self.outcome_free and self.group is None
+
+    @property
+    def jointly(self) -> bool:
+        """Whether outcomes are drawn again together with weights, which may tell them in a way that is not known."""
+        return self.informative and self.fractions is None
+
+    @cached_property
+    def tested(self) -> Rows:
+        """The rows as tests take them: those sampled by outcome without weights, at their chances in the file.
+
+        Raises
+        ------
+        InputError
+            If weights may tell outcomes, and rows are of trials, or too few of an outcome count.
+        """
+        if self.weight is None or self.outcome_free or (self.group is not None and self.fractions is None):
+            return self
+        if self.trials is not None:
+            problem = "may tell outcomes, and of trials it is one weight for several of them"
+            raise InputError("sample_weight", problem, allowed=OUTCOME_FREE)
+        if self.fractions is not None:
+            chance = self.fractions.chance_in_file(self.y_prob)
+            return replace(self, y_prob=chance, weight=None, fractions=None)
+        check_effective(self.y_true, self.weight)
+        return self
+
+    @property
     def premise(self) -> str:
         """Say in one line what a test of these rows takes to be true of them."""
         sentence = INDEPENDENT if self.group is None else f"{INDEPENDENT} between groups"
-        return sentence if self.weight is None else f"{sentence}, and {WEIGHTS}"
+        if self.weight is None:
+            return sentence
+        if self.outcome_free:
+            return f"{sentence}, and {WEIGHTS}"
+        if self.fractions is not None:
+            return f"{sentence}, and sampled by outcome as the weights say: {self.fractions.sentence}"
+        if self.group is not None:
+            return f"{sentence}, with their weights"
+        z = outcome_score(self.y_true, self.y_prob, self.weight)
+        return f"{sentence}, and many: weights may tell outcomes, and are drawn again with them (score z = {z:.1f})"
+
+
+def read_fractions(sampling_fractions: Any, **columns: Any) -> SamplingFractions | None:
+    """Fractions by outcome, where they are given; they are weights themselves, of single outcomes.
+
+    Raises
+    ------
+    InputError
+        If they cannot be used, or stand beside one of these columns.
+    """
+    if sampling_fractions is None:
+        return None
+    for name, each in columns.items():
+        if each is not None:
+            what = "weights" if name == "sample_weight" else name
+            problem = f"cannot be used with {what}: sampling by outcome is of single rows, and makes weights itself"
+            raise InputError("sampling_fractions", problem)
+    return SamplingFractions.read(sampling_fractions)
+
+
+def check_outcome_free(outcome_free_weights: bool, weight: object, groups: object) -> None:
+    """Refuse a declaration about weights that is no truth value, has no weights to be about, or changes nothing."""
+    flag(outcome_free_weights, "outcome_free_weights")
+    if outcome_free_weights and weight is None:
+        raise InputError("outcome_free_weights", "has no effect: there are no weights")
+    if outcome_free_weights and groups is not None:
+        raise InputError("outcome_free_weights", "has no effect: of rows in groups the signs of groups are drawn")
 
 
 def sample_and_rows(
-    outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None
+    outcome: FloatArray,
+    prediction: FloatArray,
+    weight: FloatArray | None,
+    outcome_free: bool = False,
+    fractions: SamplingFractions | None = None,
 ) -> tuple[Sample, Rows | None]:
     """Pool rows that were validated already, and keep them where outcomes are single and weights tell them apart."""
     sample = Sample.of_arrays(outcome, prediction, weight)
     single = weight is not None and sample.binary
-    return sample, Rows.of_arrays(outcome, prediction, weight) if single else None
+    rows = Rows.of_arrays(outcome, prediction, weight, None, None, outcome_free, fractions) if single else None
+    return sample, rows
 
 
 INDEPENDENT = "rows are independent"
+OUTCOME_FREE = Ways(
+    "outcome_free_weights=True, if weights say nothing of outcomes at a given prediction",
+    "--outcome-free-weights, if weights say nothing of outcomes at a given prediction",
+)
 WEIGHTS = "weights do not depend on outcomes given the predictions"
 
 

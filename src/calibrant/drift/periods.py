@@ -211,8 +211,6 @@ def periods_of_groups(
         part = Groups(index[rows], cells[rows], groups.keys[rows.tolist()], 0)
         part = part if group is None else part.merged()
         sample = sample_from_cells(part.index, part.cells, RESOLUTION)
-        if not sample.binary:
-            raise InputError("y_true", "holds event rates", allowed=f"{SINGLE}, each 0 or 1")
         mean = dot(sample.mass(), sample.prediction)
         if by_group is None or group is None:
             reading, n_groups = monitor.update_sample(sample, resolution=RESOLUTION, distinct=True), None

@@ -20,14 +20,14 @@ from calibrant.door.labels import event_outcomes
 from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
-from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
+from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
 from calibrant.findings.decision import decide, default_limit, rejected
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
-from calibrant.findings.rows import Given, given
+from calibrant.findings.rows import Given, fractions_of, given
 from calibrant.findings.words import proved
 from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.every_measure import teach
@@ -57,6 +57,8 @@ def audit(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Any = None,
+    sampling_fractions: Any = None,
+    outcome_free_weights: bool = False,
     max_weight: float | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
@@ -78,14 +80,21 @@ def audit(
         class is audited. Of three or more classes, the top label is audited (was the most probable class right?);
         ``.classes`` has the other questions, and `multiclass_sample` asks them of two columns too.
     sample_weight : column of shape (n,), optional
-        Non-negative weights.
+        Non-negative weights, which may tell outcomes. Two values, one for each outcome, are taken to undo a sampling by
+        outcome; others are drawn again together with outcomes, for which the equal of about ten rows of each outcome is
+        needed (docs/weights.md).
     trials : column of shape (n,), optional
         Number of independent outcomes behind each event rate, whole numbers from 1: chance is then that of so many
         single rows. For one column of predictions.
     groups : column of shape (n,), optional
         Which group a row belongs to (a patient, an account, a day), if only rows of different groups are independent:
-        all that is said about chance goes by group. With more than two classes whole vectors and pairs are then not
+        every statement about chance goes by group. With more than two classes whole vectors and pairs are then not
         tested.
+    sampling_fractions : mapping, optional
+        Share of rows that were kept of each outcome, such as ``{0: 0.1, 1: 1.0}``: all is said of the population that
+        rows were kept from, one by one. Without weights and trials, for one column of predictions.
+    outcome_free_weights : bool, default False
+        Declare that weights say nothing of outcomes at a given prediction: weights then stay where outcomes are drawn.
     max_weight : float, optional
         The most that one row can weigh (of trials: their number, times the weight), or with groups a whole group
         (without weights: its number of rows), known before the rows were drawn. With weights, trials or groups the
@@ -145,7 +154,8 @@ def audit(
     ()
     """
     if dimensions(y_prob) == 2:
-        not_taken("rows of classes are single; audit the event's column", trials=trials)
+        own = "rows of classes are single; audit the event's column"
+        not_taken(own, trials=trials, sampling_fractions=sampling_fractions)
         options = {"sample_weight": sample_weight, "pos_label": pos_label, "from_logits": from_logits}
         classes = multiclass_sample(y_true, y_prob, **options)
     else:
@@ -153,9 +163,11 @@ def audit(
         chance = of_log_odds(cast(Column, y_prob)) if from_logits else cast(Column, y_prob)
         columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
         if trials is None and not np.isin(columns[0], (0.0, 1.0)).all():
-            given_too = {"groups": groups, "max_weight": max_weight}
+            given_too = {"groups": groups, "max_weight": max_weight, "sampling_fractions": sampling_fractions}
             refuse_idle(AUDIT, [name for name, each in given_too.items() if each is not None], ["rates"])
     request = AuditRequest(
+        sampling_fractions=sampling_fractions,
+        outcome_free_weights=outcome_free_weights,
         max_weight=max_weight,
         max_distance=max_distance,
         threshold=threshold,
@@ -166,12 +178,19 @@ def audit(
     with watched(progress) as tell:
         if classes is not None:
             return audit_classes(classes, request, groups=groups, progress=tell)
-        rows = given(*columns, trials=trials, groups=groups, max_weight=max_weight)
+        rows = given(
+            *columns,
+            trials=trials,
+            groups=groups,
+            max_weight=max_weight,
+            outcome_free=outcome_free_weights,
+            sampling_fractions=sampling_fractions,
+        )
         return replace(audit_given(rows, request, progress=tell), pos_label=pos_label)
 
 
 def audit_classes(
-    found: MulticlassSample,
+    sample: MulticlassSample,
     request: AuditRequest,
     *,
     groups: Any = None,
@@ -179,24 +198,25 @@ def audit_classes(
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
     """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
-    event = found.event() if found.n_classes == 2 else found.top_label()
-    rows = given(event.y_true, event.y_prob, event.sample_weight, groups=groups, max_weight=request.max_weight)
-    if found.n_classes == 2:
-        done = audit_given(rows, request, title=title, progress=progress)
-        return replace(done, pos_label=found.positive_class)
+    event = sample.event() if sample.n_classes == 2 else sample.top_label()
+    options = {"groups": groups, "max_weight": request.max_weight, "outcome_free": request.outcome_free_weights}
+    rows = given(event.y_true, event.y_prob, event.sample_weight, **options)
+    if sample.n_classes == 2:
+        audit = audit_given(rows, request, title=title, progress=progress)
+        return replace(audit, pos_label=sample.positive_class)
     if groups is not None:
-        found = replace(found, group=read_groups(groups, found.y_true.size))
+        sample = replace(sample, group=read_groups(groups, sample.y_true.size))
     rng, seed = seeded(request.random_state)
     first = audit_given(rows, replace(request, random_state=rng), title=title, progress=progress, advise=False)
     tell = progress if progress is not None else lambda _stage: None
     from calibrant.findings.classes import class_findings  # with twenty modules that only they need
 
     tell("Classes")
-    level, resample, drawn = request.level, request.n_resamples > 0, int(rng.integers(2**31))
-    classes = class_findings(found, level, resample, drawn, request.max_distance, tell)
+    level, resample, draw_seed = request.level, request.n_resamples > 0, int(rng.integers(2**31))
+    classes = class_findings(sample, level, resample, draw_seed, request.max_distance, tell)
     first = replace(first, seed=seed, classes=classes)
     tell("What to do")
-    advised = advice_on_classes(found, first.answer.state, level, int(rng.integers(2**31)), tell)
+    advised = advice_on_classes(sample, first.answer.state, level, tell)
     return replace(first, advice=advised)
 
 
@@ -216,7 +236,7 @@ def audit_sample(
     displacement: float = 0.0,
     draws: AnyDraws | None = None,
 ) -> Audit:
-    """Audit rows that are pooled already; `progress` is told the name of each stage before it starts.
+    """Audit rows that are pooled already; `progress` gets the name of each stage before it starts.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
     points. Rows that weigh differently are tested where they are given themselves, too; `draws` are the same rows as
@@ -242,13 +262,14 @@ def audit_sample(
         }
         tell("Reliability diagram")
         corp = corp_from_sample(sample)
-        table = reliability(sample, level, n_resamples, rng, rows, corp)
+        free = request.outcome_free_weights
+        table = reliability(sample, level, n_resamples, rng, rows, corp, outcome_free=free)
         tell("Tests")
         most = None if draws is None else draws.most
-        drawn = int(rng.integers(2**31))
-        costing = thread.submit(_costs, sample, corp, rows, request.threshold, level, n_resamples, drawn)
+        draw_seed = int(rng.integers(2**31))
+        costing = thread.submit(_costs, sample, corp, rows, request.threshold, level, n_resamples, draw_seed)
         # The displacement is more than what rounding has misplaced.
-        tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
+        tests = evidence(sample, rows, weighted, level, n_resamples, draw_seed, displacement, most, outcome_free=free)
         test = tests["calibration_test"].result
         # From the last on: those that the thread has not come to are measured here.
         values: dict[str, float] = {}
@@ -278,11 +299,13 @@ def audit_sample(
         telling = test is None or rejected(test, gate)
         regional = thread.submit(regions_from_witness, sample, witness, rows) if telling else None
         tell("What to do")
-        advised = not_compared("not asked for")
+        advised = not_advised("not asked for")
         if advise:
             state = decide(test, gate)
-            advised = advice_on_sample(sample, test, weighted, state, level, int(rng.integers(2**31)), rows)
+            advised = advice_on_sample(sample, rows, state, level)
         regions = () if regional is None else regional.result()
+        if not request.n_resamples:
+            regions = tuple(replace(each, with_test=False) for each in regions)
         tell("What it costs")
         cost, acting = costing.result()
     return Audit(
@@ -309,6 +332,9 @@ def audit_sample(
         seed=seed,
         rates=not sample.binary,
         equal_weights=not (weighted or trials or np.array_equal(sample.weight, sample.count)),
+        outcome_free_weights=free,
+        sampling_fractions=fractions_of(rows),
+        fractions_given=request.sampling_fractions is not None,
         n_groups=None if rows is None else rows.n_groups,
         trials=trials,
         max_weight=None if draws is None else draws.most,
@@ -328,17 +354,17 @@ def _too_many(measure: Measure, sample: Sample) -> str | None:
     return f"not computed above {measure.maximum_rows:,} distinct predictions"
 
 
-def _say_brackets(found: dict[str, MeasureValue], distance: Bracket) -> None:
+def _say_brackets(values: dict[str, MeasureValue], distance: Bracket) -> None:
     """Say of numbers that were not computed, or not to the last digit shown, between which others they lie."""
-    lower, interval = found[_CERTIFIED], found["interval_calibration_error"]
+    lower, interval = values[_CERTIFIED], values["interval_calibration_error"]
     if lower.value is None:
-        found[_CERTIFIED] = in_its_bracket(lower, distance)
+        values[_CERTIFIED] = in_its_bracket(lower, distance)
     elif lower.value - distance.lower > _LOOSE:
-        said = f"{lower.sentence} Proved: {proved(distance.lower, lower.value)[0]}."
-        found[_CERTIFIED] = replace(lower, sentence=said)
+        sentence = f"{lower.sentence} Proved: {proved(distance.lower, lower.value)[0]}."
+        values[_CERTIFIED] = replace(lower, sentence=sentence)
     if interval.value is None:
-        above = above_interval_error({name: measure.value for name, measure in found.items()})
-        found["interval_calibration_error"] = in_its_bracket(interval, Bracket(distance.lower, above))
+        above = above_interval_error({name: measure.value for name, measure in values.items()})
+        values["interval_calibration_error"] = in_its_bracket(interval, Bracket(distance.lower, above))
 
 
 def _costs(
@@ -348,12 +374,12 @@ def _costs(
     threshold: float | None,
     level: float,
     n_resamples: int,
-    drawn: int,
+    n_draws: int,
 ) -> tuple[Cost, Acting]:
     many = threshold is None and sample.n_distinct > _COSTLY
     # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
     single = rows is None or (rows.trials is None and rows.group is None)
     cuts = Cuts.of(sample)
     cost = cost_from_sample(sample, level, threshold, with_bounds=single and not many, cuts=cuts)
-    how = sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1])
+    how = sample, cost.threshold, level, n_resamples, np.random.default_rng([n_draws, 1])
     return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)

@@ -80,7 +80,7 @@ _DIGITS = 6  # at most, of two rates that are told apart
 def answer(audit: Audit) -> Answer:
     """Put together what the audit found."""
     test, gate = audit.tests["calibration_test"].result, audit.gate
-    state = decide(test, gate, None if audit.classes is None else audit.classes.state)
+    state = decide(test, gate, None if audit.classes is None else audit.classes.state, audit.advice.gain)
     real = test is not None and rejected(test, gate)
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
@@ -104,15 +104,15 @@ def answer(audit: Audit) -> Answer:
     return replace(found, headline=headline(found, audit), details=details(found, audit))
 
 
-def says_where(found: Answer, test: TestResult | None) -> bool:
+def says_where(answer: Answer, test: TestResult | None) -> bool:
     """Whether the headline tells examples of places."""
     told = ("check the labels", "predict the base rate")
-    return test is not None and test.reject and found.direction is not None and found.action not in told
+    return test is not None and test.reject and answer.direction is not None and answer.action not in told
 
 
-def headline(found: Answer, audit: Audit) -> str:
+def headline(answer: Answer, audit: Audit) -> str:
     """What is odd about the rows; in which direction predictions err, with an example, and whether that is chance."""
-    return " ".join((*_odd_rows(audit), _in_brief(found, audit)))
+    return " ".join((*_odd_rows(audit), _in_brief(answer, audit)))
 
 
 def _odd_rows(audit: Audit) -> list[str]:
@@ -128,19 +128,19 @@ def _odd_rows(audit: Audit) -> list[str]:
     return told
 
 
-def _in_brief(found: Answer, audit: Audit) -> str:
-    if found.pvalue is None:
+def _in_brief(answer: Answer, audit: Audit) -> str:
+    if answer.pvalue is None:
         return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
-    p = "p < 1e-15" if found.pvalue < 1e-15 else f"p = {found.pvalue:.2g}"
+    p = "p < 1e-15" if answer.pvalue < 1e-15 else f"p = {answer.pvalue:.2g}"
     # A column's name says that this may be wrong: then nothing is said of chance without it.
     name = audit.perhaps_groups
     given = "" if name is None else f" if rows of one {name} are independent"
-    in_parts = found.action == "look at the parts"
-    if in_parts and found.state in ("no evidence", "too few rows"):
+    in_parts = answer.action == "look at the parts"
+    if in_parts and answer.state in ("no evidence", "too few rows"):
         searched = found_off(audit)
         if audit.found_segments is not None and searched:
             first = searched[0]
-            fine = "Fine overall" if found.state == "no evidence" else "No error is proved overall"
+            fine = "Fine overall" if answer.state == "no evidence" else "No error is proved overall"
             held = f"{counted(first.n_rows, 'row')}; p = {first.pvalue:.2g}"
             among = f"allowing for all {counted(audit.found_segments.n_tested, 'segment')}"
             other = next((each for each in searched if each.direction != first.direction), None)
@@ -148,26 +148,26 @@ def _in_brief(found: Answer, audit: Audit) -> str:
                 "" if other is None else f", and {other.words} ({counted(other.n_rows, 'row')}; p = {other.pvalue:.2g})"
             )
             return f"{fine} ({p}), but predictions are {first.words} ({held}, {among}){also}{given}."
-        sign = "No sign of miscalibration" if found.state == "no evidence" else "No error is proved"
+        sign = "No sign of miscalibration" if answer.state == "no evidence" else "No error is proved"
         return f"{sign} on all rows together ({p}), but {_those(audit)}{given}."
-    if found.state == "no evidence":
+    if answer.state == "no evidence":
         if audit.classes is not None:
             return f"No sign of miscalibration ({p}){given}."
         out = f"over all rows an error that matters is ruled out ({confidence(audit.level)} confidence)"
         return f"No sign of miscalibration ({p}); {out}{given}."
-    if found.state == "too few rows":
+    if answer.state == "too few rows":
         says, happens = two_rates(audit.mean_prediction, audit.base_rate)
         happen = "happen" if audit.classes is None else "are right"
         means = f"It says {says} on average, and {happens} {happen}"
-        why = "and no bound rules one out" if found.interval is None else "and rows are too few to rule one out"
-        if _proved_by_bound_alone(found, audit) and audit.gate is not None:
+        why = "and no bound rules one out" if answer.interval is None else "and rows are too few to rule one out"
+        if _proved_by_bound_alone(answer, audit) and audit.gate is not None:
             least = least_in_short(audit.gate.lower_distance, audit.max_distance)
             why = f"though the bound on the population's distance is at least {least}"
         return f"Cannot tell: no error is proved by the test ({p}), {why}. {means}."
-    small = ", but too small to matter" if found.state == "too small to matter" else ""
-    if _by_classes(found, audit):
+    small = ", but too small to matter" if answer.state == "too small to matter" else ""
+    if _by_classes(answer, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}{given}."
-    where = blamed(audit, found.direction)
+    where = blamed(audit, answer.direction)
     what = "This" if where is None else "The error"
     real = f"{what} is not chance{given} ({p}){small}."
     if in_parts:
@@ -176,37 +176,37 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
         return sentence(f"{test.impossible.summary()}{small}")
-    if found.action == "check the labels":
+    if answer.action == "check the labels":
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
-    if found.action == "predict the base rate":
+    if answer.action == "predict the base rate":
         same = f"nothing here proves that it does better than saying {_every_time(audit)} every time"
         return f"Of no proved use: {same}. That the predictions are miscalibrated is not chance{given} ({p}){small}."
-    if found.direction is None:
+    if answer.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
-    slightly = found.state == "too small to matter" and where is None
-    said = (_SAID if audit.classes is None else _SAID | _TOP)[found.direction]
+    slightly = answer.state == "too small to matter" and where is None
+    said = (_SAID if audit.classes is None else _SAID | _TOP)[answer.direction]
     said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
-    return f"{said}{_for_example(found, audit) if where is None else _there_and_elsewhere(where)}. {real}"
+    return f"{said}{_for_example(answer, audit) if where is None else _there_and_elsewhere(where)}. {real}"
 
 
-def _by_classes(found: Answer, audit: Audit) -> bool:
+def _by_classes(answer: Answer, audit: Audit) -> bool:
     """Whether single classes decide, and not the most probable one."""
     test = audit.tests["calibration_test"].result
-    real = found.state in ("worth correcting", "too small to matter")
+    real = answer.state in ("worth correcting", "too small to matter")
     return real and audit.classes is not None and test is not None and not rejected(test, audit.gate)
 
 
-def _those(audit: Audit, told: Blamed | None = None) -> str:
+def _those(audit: Audit, segment: Blamed | None = None) -> str:
     """Which parts are miscalibrated; of named segments the worst, and how far, unless that was told already."""
     off, searched = [each for each in audit.segments if named_off(audit, each)], found_off(audit)
-    if told is not None or (searched and not off):
+    if segment is not None or (searched and not off):
         periods = "; and some periods are miscalibrated" if "periods" in parts_off(audit) else ""
-        if told is None:
+        if segment is None:
             either = (searched[0], *(each for each in searched if each.direction != searched[0].direction))[:2]
             worst = ", and ".join(f"{each.words} ({counted(each.n_rows, 'row')})" for each in either)
             return f"predictions are {worst}{periods}"
         names = {equalities(audit.segmented_by, each.key) for each in off} | {each.name for each in searched}
-        more = len(names - {told.name})
+        more = len(names - {segment.name})
         others = f", nor in {counted(more, 'other segment')}" if more else ""
         return f"not there{others}{periods}"
     if not off:
@@ -224,13 +224,13 @@ def _those(audit: Audit, told: Blamed | None = None) -> str:
     return f"{len(off):,} segments are miscalibrated (most of all {worst}){others}"
 
 
-def _for_example(found: Answer, audit: Audit) -> str:
+def _for_example(answer: Answer, audit: Audit) -> str:
     """The clearest place, and for two-sided faults the clearest on the other side."""
-    if not found.examples:
+    if not answer.examples:
         return ""
-    first, happen = found.examples[0], "happen" if audit.classes is None else "are right"
+    first, happen = answer.examples[0], "happen" if audit.classes is None else "are right"
     says, happens = two_rates(first.predicted, first.happened)
-    if found.direction in ("too high", "too low"):
+    if answer.direction in ("too high", "too low"):
         if first.share > 0.9:
             says, happens = two_rates(audit.mean_prediction, audit.base_rate)
             told = f": it says {says} on average, and {happens} {happen}"
@@ -238,14 +238,14 @@ def _for_example(found: Answer, audit: Audit) -> str:
             told = f" where it says {rate(first.low)}: {happens} {happen}"
         else:
             told = f" {_between(first)}: it says {says} there on average, and {happens} {happen}"
-        for other in found.examples[1:]:
+        for other in answer.examples[1:]:
             says, happens = two_rates(other.predicted, other.happened)
             way = "too low" if other.happened > other.predicted else "too high"
             told += f"; and {way} {_between(other)}: it says {says}, and {happens} {happen}"
         return told
     about = "" if first.low == first.high else "about "
     told = f": where it says {about}{says}, {happens} {happen}"
-    for other in found.examples[1:]:
+    for other in answer.examples[1:]:
         says, happens = two_rates(other.predicted, other.happened)
         told += f"; where it says {says}, {happens}"
     return told
@@ -275,59 +275,61 @@ def _there_and_elsewhere(where: Blamed) -> str:
     return f" where {where.name}: it says {says} there on average, and {happens} happen; {elsewhere}"
 
 
-def details(found: Answer, audit: Audit) -> tuple[str, ...]:
+def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
     """How far, and what to do."""
     test = audit.tests["calibration_test"].result
     # Too few to be more than rounding, but said.
-    odd = test is not None and test.impossible is not None and found.state in ("no evidence", "too few rows")
+    odd = test is not None and test.impossible is not None and answer.state in ("no evidence", "too few rows")
     beside = [sentence(test.impossible.summary())] if odd and test is not None and test.impossible is not None else []
-    return (_how_far(found, audit), *beside, *_what_to_do(found, audit))
+    return (_how_far(answer, audit), *beside, *_what_to_do(answer, audit))
 
 
-def _how_far(found: Answer, audit: Audit) -> str:
+def _how_far(answer: Answer, audit: Audit) -> str:
     """How far on these rows, in the population, and what would be too small to matter."""
-    here = f"{in_short(found.size)} on these rows"
-    gaps = [abs(each.happened - each.predicted) for each in found.examples]
-    less = _LESS.format(gaps="gaps" if gaps[1:] else "gap") if found.direction in _TWO_SIDED and gaps else ""
-    distance = _DISTANCE.format(less=less if found.size < min(gaps, default=0.0) else "")
-    if found.interval is None:
+    here = f"{in_short(answer.size)} on these rows"
+    gaps = [abs(each.happened - each.predicted) for each in answer.examples]
+    less = _LESS.format(gaps="gaps" if gaps[1:] else "gap") if answer.direction in _TWO_SIDED and gaps else ""
+    distance = _DISTANCE.format(less=less if answer.size < min(gaps, default=0.0) else "")
+    if answer.interval is None:
         needs = "" if audit.rates else f" without {MAX_WEIGHT}, {_most_of_one(audit)}"
         return f"{distance}: {here}; the population's is not bounded{needs}."
     sure = confidence(audit.level)
-    most = most_in_short(found.interval, found.max_distance)
-    if _by_classes(found, audit):
+    most = most_in_short(answer.interval, answer.max_distance)
+    if _by_classes(answer, audit):
         return f"{distance}, of the most probable class: at most {most} in the population ({sure} confidence)."
-    if found.state in ("no evidence", "too few rows"):
-        return f"{distance}: {here}, at most {most} in the population ({sure} confidence). {_matters(found, audit)}"
-    least = f"at least {least_in_short(found.interval, found.max_distance)} and " if found.interval.low > 0.0 else ""
+    if answer.state in ("no evidence", "too few rows"):
+        return f"{distance}: {here}, at most {most} in the population ({sure} confidence). {_matters(answer, audit)}"
+    least = f"at least {least_in_short(answer.interval, answer.max_distance)} and " if answer.interval.low > 0.0 else ""
     each = "each with " if least else ""
     return (
         f"{distance}: {here}, {least}at most {most} in the population ({each}{sure} confidence). "
-        f"{_matters(found, audit)}"
+        f"{_matters(answer, audit)}"
     )
 
 
-def _matters(found: Answer, audit: Audit) -> str:
+def _matters(answer: Answer, audit: Audit) -> str:
     """Whether the population's distance is beyond the limit of what is too small to matter."""
-    assert found.interval is not None
+    assert answer.interval is not None
     usual = default_limit(audit.base_rate, audit.mean_prediction)
-    which = "the default max_distance" if found.max_distance == usual else "max_distance"
-    if found.max_distance == usual < USUAL_LIMIT:
+    which = "the default max_distance" if answer.max_distance == usual else "max_distance"
+    if answer.max_distance == usual < USUAL_LIMIT:
         which += f" here, {default_in_words(audit.base_rate, audit.mean_prediction)}"
-    limit = f"{asked(found.max_distance)} ({which})"
-    if found.interval.high <= found.max_distance:
-        over = " over all rows" if found.action == "look at the parts" else ""
+    limit = f"{asked(answer.max_distance)} ({which})"
+    if answer.interval.high <= answer.max_distance:
+        if answer.state == "worth correcting" and audit.classes is None:
+            return f"That is within {limit}, but the log loss that it costs is not small."
+        over = " over all rows" if answer.action == "look at the parts" else ""
         return f"That is within {limit}: too small to matter{over}."
-    if found.state in ("worth correcting", "not tested") and found.interval.low > found.max_distance:
+    if answer.state in ("worth correcting", "not tested") and answer.interval.low > answer.max_distance:
         return f"That is above {limit}: it matters."
-    alone = _proved_by_bound_alone(found, audit)
+    alone = _proved_by_bound_alone(answer, audit)
     unsettled = "the bound says and the test does not" if alone else "these rows do not settle"
     return f"An error up to {limit} is too small to matter; whether this one is larger, {unsettled}."
 
 
-def _proved_by_bound_alone(found: Answer, audit: Audit) -> bool:
+def _proved_by_bound_alone(answer: Answer, audit: Audit) -> bool:
     """Whether the gate's bound proves an error that the test does not: seldom, but two proofs need not agree."""
-    return found.state == "too few rows" and audit.gate is not None and audit.gate.verdict == "beyond"
+    return answer.state == "too few rows" and audit.gate is not None and audit.gate.verdict == "beyond"
 
 
 def _most_of_one(audit: Audit) -> str:
@@ -348,8 +350,8 @@ def _more_rows(needed: int, n_rows: int, limit: float) -> str:
     return f"{rows} would decide whether it is above {asked(limit)}"
 
 
-def _what_to_do(found: Answer, audit: Audit) -> list[str]:
-    action, advice = found.action, audit.advice
+def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
+    action, advice = answer.action, audit.advice
     if action == "leave unchanged":
         return ["What to do: leave the predictions as they are."]
     if action == "collect more rows":
@@ -359,14 +361,14 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         more = (
             ""
             if needed is None
-            else f" If the error stays as it is on these rows, {_more_rows(needed, audit.n_rows, found.max_distance)}."
+            else f" If the error stays as it is on these rows, {_more_rows(needed, audit.n_rows, answer.max_distance)}."
         )
         return [f"What to do: neither rely on these predictions nor change them before there are more rows.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
         return [f"What to do: say {_every_time(audit)} for every row, or find better predictions."]
-    alone = blamed(audit, found.direction)
+    alone = blamed(audit, answer.direction)
     if action == "look at the parts" and alone is not None:
         return _repair_alone(alone, audit)
     if action == "look at the parts":
@@ -379,18 +381,17 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         one = "One recalibration for all rows would not repair that."
         return [f"What to do: look at the {where} below. {one} {so[parts[0]]}"]
     if action == "look closer":
-        some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
-        helps = f"No recalibration of the predictions helps beyond chance{some}."
+        helps = _no_recalibration(audit)
         parts = parts_off(audit)
         if parts:
             closer = "; SegmentRecalibrator corrects segments one by one" if parts[0] == "segments" else ""
             return [f"What to do: look at the {' and '.join(parts)} below{closer}. {helps}"]
         return [f"What to do: look at where it errs. {helps}"]
     if action == "none":
-        return [advice.words] if found.state == "worth correcting" else []
-    before, after = advice["unchanged"], advice[advice.chosen or ""]
+        return [advice.words] if answer.state == "worth correcting" else []
     method = title_of(advice.chosen or "")
-    settled = found.interval is None or found.interval.low > found.max_distance
+    settled = answer.interval is None or answer.interval.low > answer.max_distance
+    settled = settled or (answer.interval is not None and answer.interval.high <= answer.max_distance)
     do = f"ecalibrate, by {method}{'' if settled else ': the error is real, and not proved too small to matter'}."
     parts = parts_off(audit)
     if alone is not None:
@@ -399,12 +400,29 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         which = {"segments": _which_err(audit), "periods": _RECENT}
         do = f"look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}. Then r{do}"
     do = f"What to do: {do if parts else f'r{do}'}"
+    return [f"{do} {_what_it_gains(audit)}"]
+
+
+def _no_recalibration(audit: Audit) -> str:
+    """Why no recalibration is advised where the error is real."""
+    advice = audit.advice
+    if audit.classes is None:
+        return advice.words
+    some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
+    return f"No recalibration of the predictions helps beyond chance{some}."
+
+
+def _what_it_gains(audit: Audit) -> str:
+    """What the advised map gains: on new rows, or of classes on rows kept out of its fit."""
+    advice = audit.advice
+    if advice.gain is not None:
+        return advice.gain.summary()
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
-    falls = falls_to(before, after, advice.noise or 0.0)
+    falls = falls_to(advice["unchanged"], advice[advice.chosen or ""], advice.noise or 0.0)
     if falls is not None:
-        return [f"{do} On {of_rows} kept out of its fit, the distance falls from {falls}."]
-    return [f"{do} On {of_rows} kept out of its fit, the log score is better."]
+        return f"On {of_rows} kept out of its fit, the distance falls from {falls}."
+    return f"On {of_rows} kept out of its fit, the log score is better."
 
 
 def _repair_alone(where: Blamed, audit: Audit) -> list[str]:
@@ -463,7 +481,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     where = blamed(audit, found.direction)
     above = None if where is None else where.name
     if audit.segments:
-        said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates, above=above))
+        said.append(segments_in_words(audit.segments, audit.segmented_by, chance=audit.segments_tested, above=above))
     if audit.found_segments is not None:
         said.append(found_in_words(audit.found_segments, above))
         differ = disagreement(audit)

@@ -1,4 +1,4 @@
-"""What an audit adds for K classes: the other questions than the top label's, and tests of whole vectors."""
+"""Parts of an audit of K classes: the questions besides the top label's, and tests of whole vectors."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class ConfusionTable(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClassFindings(Result):
-    """What was found about K classes beyond the top label, which the rest of the audit is about.
+    """Findings about K classes beyond the top label, which the rest of the audit is about.
 
     Attributes
     ----------
@@ -212,19 +212,19 @@ class ClassFindings(Result):
         return " ".join(self.sentences())
 
     def sentences(self) -> list[str]:
-        """What the verdict says of the classes."""
+        """Sentences of the verdict about the classes."""
         found, k = self.found, self.n_classes
         if not found:
             return [f"No single class of {k:,} is found miscalibrated."]
         worst = max(found, key=lambda each: each.lower_calibration_distance)
         rate = f"false-discovery rate at most {self._result.level:g}"
-        said = [
+        lines = [
             f"{len(found):,} of {k:,} classes {'is' if len(found) == 1 else 'are'} miscalibrated one by one ({rate}), "
             f"{worst.name} farthest, its own probabilities by {worst.lower_calibration_distance:.4f}."
         ]
         if self.confusions:
-            said.append(f"Plainest case: {self.confusions[0].summary()}.")
-        return said
+            lines.append(f"Plainest case: {self.confusions[0].summary()}.")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain words and numbers."""
@@ -251,20 +251,20 @@ def class_findings(
     k = sample.n_classes
     single = sample.sample_weight is None and sample.group is None
     top = [number for number in _TOP if number < k]
-    asked = [_question(each, level, sample.group)[0] for each in (sample.top_ks(top) if top else [])]
+    top_questions = [_question(each, level, sample.group)[0] for each in (sample.top_ks(top) if top else [])]
     tell("Each class")
     questions, evidence = [], []
     for each in sample.each_class():
-        question, found = _question(each, level, sample.group)
+        question, findings_of = _question(each, level, sample.group)
         questions.append(question)
-        evidence.append(found)
+        evidence.append(findings_of)
     result = gathered(evidence, sample, level, sample.group)
     questions = [replace(one, qvalue=other.qvalue) for one, other in zip(questions, result.each_class, strict=True)]
     state = _state(sample, questions, level, max_distance)
     tests = {"class_wise_test": Evidence("Each class by itself", result)}
     tell("Whole vectors")
     tests |= _of_vectors(sample, level, resample, seed)
-    findings = ClassFindings(k, (*asked, *questions), tests, state)
+    findings = ClassFindings(k, (*top_questions, *questions), tests, state)
     if not single:
         return findings
     tell("Pairs of classes")
@@ -342,16 +342,16 @@ def _state(
 def _question(question: BinaryReduction, level: float, group: IntArray | None) -> tuple[Question, tuple[Any, int]]:
     sample = question.sample
     mean = dot(sample.mass(), sample.prediction)
-    found = evidence_of(question, level, group, sample=sample)
+    evidence = evidence_of(question, level, group, sample=sample)
     asked = Question(
         question.name,
         min(1.0, max(0.0, mean + float(sample.residual().sum()))),
         min(1.0, mean),
         smooth_error_from_sample(sample),
         float(lower_certificate_from_sample(sample, tol=_TOLERANCE).upper),
-        found[0].pvalue,
+        evidence[0].pvalue,
         None,
-        found[0].direction,
-        found[0].bias_interval,
+        evidence[0].direction,
+        evidence[0].bias_interval,
     )
-    return asked, found
+    return asked, evidence

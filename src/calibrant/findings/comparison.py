@@ -80,21 +80,21 @@ class Comparison(Finding):
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
             return (f"The {which} were not compared row by row: {self.not_compared}.",)
         first, second = self.names
-        said, low, high = self.result, *self.result.interval
-        sure = f"{confidence(said.level)} confidence"
-        one, other = in_short(said.value_a), in_short(said.value_b)
-        if not said.reject:
+        result, low, high = self.result, *self.result.interval
+        sure = f"{confidence(result.level)} confidence"
+        one, other = in_short(result.value_a), in_short(result.value_b)
+        if not result.reject:
             return (
                 f"Neither of {first} and {second} is proved better calibrated.",
                 f"Smooth errors: {first} {one}, {second} {other}; in the population the first less the second is "
                 f"between {in_short(low, ROUND_FLOOR)} and {in_short(high, ROUND_CEILING)} ({sure}).",
             )
-        better, worse = (first, second) if said.statistic < 0.0 else (second, first)
-        less, more = (one, other) if said.statistic < 0.0 else (other, one)
+        better, worse = (first, second) if result.statistic < 0.0 else (second, first)
+        less, more = (one, other) if result.statistic < 0.0 else (other, one)
         near, far = sorted((abs(low), abs(high)))
         least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
         return (
-            f"{better} is better calibrated than {worse}. This is not chance (p = {said.pvalue:.2g}).",
+            f"{better} is better calibrated than {worse}. This is not chance (p = {result.pvalue:.2g}).",
             f"Smooth errors: {better} {less}, {worse} {more}; in the population they differ by "
             f"{least} to {most} ({sure}).",
         )
@@ -109,22 +109,22 @@ class Comparison(Finding):
         """A sentence for each premise of all audits, then for those of some alone, after their names."""
         names: dict[str, list[str]] = {}
         for name, audit in zip(self.names, self.audits, strict=True):
-            for said in audit.premises.sentences:
-                names.setdefault(said, []).append(name)
-        all_of = [said for said, of in names.items() if len(of) == len(self.names)]
-        return *all_of, *(f"{', '.join(of)}: {said}" for said, of in names.items() if len(of) < len(self.names))
+            for sentence in audit.premises.sentences:
+                names.setdefault(sentence, []).append(name)
+        all_of = [sentence for sentence, of in names.items() if len(of) == len(self.names)]
+        return *all_of, *(f"{', '.join(of)}: {sentence}" for sentence, of in names.items() if len(of) < len(self.names))
 
     def facts(self) -> list[tuple[str, ...]]:
         """The rows of the table that sets them side by side: what, and of each."""
         answers = [audit.answer for audit in self.audits]
         most = ["-" if x.interval is None else most_in_short(x.interval, x.max_distance) for x in answers]
         return [
-            ("what it comes to", *(_STATES.get(found.state, found.state) for found in answers)),
-            ("direction of the error", *(found.direction or "none shown" for found in answers)),
+            ("what it comes to", *(_STATES.get(answer.state, answer.state) for answer in answers)),
+            ("direction of the error", *(answer.direction or "none shown" for answer in answers)),
             ("smooth error", *(in_short(a.smooth_calibration_error) for a in self.audits)),
-            ("distance from calibration", *(in_short(found.size) for found in answers)),
+            ("distance from calibration", *(in_short(answer.size) for answer in answers)),
             ("in the population, at most", *most),
-            ("what to do", *(found.action for found in answers)),
+            ("what to do", *(answer.action for answer in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
         ]
@@ -142,19 +142,19 @@ def _of_all(pairs: PairwiseComparison) -> tuple[str, ...]:
     """Which of several is proved better calibrated than all others, or than some; then by how much."""
     ranked = list(pairs.values)
     errors = ", ".join(f"{name} {in_short(pairs.values[name])}" for name in ranked)
-    told = f"Smooth errors: {errors}."
+    sentence = f"Smooth errors: {errors}."
     sure = f"at most {pairs.level:.0%} for any of the {len(pairs.pairs)} comparisons to be wrong"
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]
     if len(beaten) == len(ranked) - 1:
-        return f"{best} is better calibrated than all others. This is not chance ({sure}).", told
+        return f"{best} is better calibrated than all others. This is not chance ({sure}).", sentence
     if not pairs.better:
-        return f"None of the {len(ranked)} is proved better calibrated than another.", told
+        return f"None of the {len(ranked)} is proved better calibrated than another.", sentence
     better: dict[str, list[str]] = {}
     for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
         better.setdefault(first, []).append(second)
     proved = "; ".join(f"{first} is better calibrated than {' and '.join(those)}" for first, those in better.items())
-    return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", told
+    return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", sentence
 
 
 def _same(one: IntArray | None, other: IntArray | None) -> bool:
@@ -207,25 +207,27 @@ def compare(
     return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared)
 
 
-def refuse_idle_seed(found: Comparison, given: Collection[str] | None) -> None:
+def refuse_idle_seed(comparison: Comparison, options: Collection[str] | None) -> None:
     """Raise for a seed that was given, where neither the audits nor their comparison drew by it."""
-    drawn = found.not_compared is None or any(audit.n_resamples and not audit.rates for audit in found.audits)
-    if not drawn:
-        refuse_idle(AUDIT, {"random_state"} & set(given or ()), ["nothing drawn"])
+    uses_seed = comparison.not_compared is None or any(
+        audit.n_resamples and not audit.rates for audit in comparison.audits
+    )
+    if not uses_seed:
+        refuse_idle(AUDIT, {"random_state"} & set(options or ()), ["nothing drawn"])
 
 
 def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
     """Of files that hold the very same rows that they do: they are compared, and each counts for itself."""
-    found: dict[int, str] = {}
-    said = []
+    first_with: dict[int, str] = {}
+    sentences = []
     for name, each in zip(names, rows, strict=True):
         if each is None:
             continue
         identity = identities(np.asarray(each[0], dtype=np.float64), np.asarray(each[1], dtype=np.float64))[0]
         assert identity.rows is not None
-        if found.setdefault(identity.rows, name) is not name:
-            said.append(f"{found[identity.rows]} and {name} hold the very same outcomes and predictions.")
-    return said
+        if first_with.setdefault(identity.rows, name) is not name:
+            sentences.append(f"{first_with[identity.rows]} and {name} hold the very same outcomes and predictions.")
+    return sentences
 
 
 def _not_of_the_same_rows(
@@ -234,13 +236,13 @@ def _not_of_the_same_rows(
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
         return "compare_calibration takes one probability per row, and these are probabilities of classes"
-    given = [each for each in rows if each is not None]
-    if len(given) < len(rows):
+    known = [each for each in rows if each is not None]
+    if len(known) < len(rows):
         return "that takes single, unweighted rows with outcomes 0 or 1"
     if any(audit.n_excluded for audit in audits):
         return "bad rows were left out, so those that are left may not be the same"
-    y_true = given[0][0]
-    if any(each[0].size != y_true.size or (each[0] != y_true).any() for each in given):
+    y_true = known[0][0]
+    if any(each[0].size != y_true.size or (each[0] != y_true).any() for each in known):
         return (
             "their outcomes differ, so they are not of the same rows in the same order; compare_calibration takes "
             "different rows with y_true_b"

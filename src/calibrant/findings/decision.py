@@ -17,6 +17,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.values import Result
 from calibrant.inference.bounds.gate import asked
 from calibrant.inference.testing.calibration import CalibrationTestResult
+from calibrant.recalibration.gain import Direction, RecalibrationGain
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 
 State = Literal["no evidence", "too few rows", "too small to matter", "worth correcting", "not tested"]
-Direction = Literal["too high", "too low", "too confident", "not confident enough", "uneven"]
 Action = Literal[
     "leave unchanged",
     "collect more rows",
@@ -43,7 +43,6 @@ Action = Literal[
 USUAL_LIMIT, _PART = 0.02, 0.1
 _ONE_SIDED = 0.15  # of all that predictions must move, at most, the other way
 _EXPLAINED = 0.8  # of it, at least, by one change of side
-_SIMPLE = ("temperature", "platt")  # methods of one and of two numbers
 _NONE = 1e-12  # rates below are rounding
 
 
@@ -64,10 +63,10 @@ def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str |
     if rarer > limit:
         return None
     usual = default_limit(base_rate, mean_prediction)
-    told = f"By default an audit takes {asked(usual)}, {default_in_words(base_rate, mean_prediction)}."
+    sentence = f"By default an audit takes {asked(usual)}, {default_in_words(base_rate, mean_prediction)}."
     return (
         f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
-        f"{0 if base_rate < 0.5 else 1} everywhere would be within it.{f' {told}' if usual < USUAL_LIMIT else ''}"
+        f"{0 if base_rate < 0.5 else 1} everywhere would be within it.{f' {sentence}' if usual < USUAL_LIMIT else ''}"
     )
 
 
@@ -77,8 +76,8 @@ def default_in_words(base_rate: float, mean_prediction: float) -> str:
 
 
 def _rarer(base_rate: float, mean_prediction: float) -> tuple[float, str]:
-    seen, predicted = (min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
-    return (seen, "observed") if seen >= predicted else (predicted, "predicted")
+    observed, predicted = (min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
+    return (observed, "observed") if observed >= predicted else (predicted, "predicted")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,7 +96,7 @@ class Answer(Result):
         Lower distance from calibration of these rows, in probability units: the smallest average change of the
         predictions that would make them calibrated. Where it is known within a bracket, the upper end.
     interval : Interval or None
-        Ends for the population, each of which holds with probability 1 - level, as in `calibration_gate`. Its lower end
+        Ends for the population, each with probability 1 - level, as in `calibration_gate`. Its lower end
         is 0 if calibration is not rejected. None if no bound is known, as for weights without `max_weight`.
     pvalue : float or None
         Of `calibration_test`; None where it was not run.
@@ -142,7 +141,12 @@ class Answer(Result):
         return self.sentence
 
 
-def decide(test: TestResult | None, gate: GateResult | None, classes: State | None = None) -> State:
+def decide(
+    test: TestResult | None,
+    gate: GateResult | None,
+    classes: State | None = None,
+    gain: RecalibrationGain | None = None,
+) -> State:
     """Read the test and the gate together: the table of cases is in docs/answer.md.
 
     Parameters
@@ -152,11 +156,15 @@ def decide(test: TestResult | None, gate: GateResult | None, classes: State | No
     gate : GateResult or None
         At the limit of what is too small to matter; None where no bound of the population is known.
     classes : str or None
-        Of K classes what they come to one by one; None where none is found.
+        State of K classes one by one; None where none is known.
+    gain : RecalibrationGain or None
+        What a recalibration gains; None where that is not known yet. An error that is small by distance may cost much.
     """
     if test is None:
         return "not tested"
     top = _decide(test, gate)
+    if top == "too small to matter" and gain is not None and gain.matters:
+        top = "worth correcting"
     if classes == "worth correcting" or (classes is not None and top == "no evidence"):
         return classes
     return top
@@ -178,19 +186,11 @@ def rejected(test: TestResult, gate: GateResult | None) -> bool:
     return test.reject or (test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0))
 
 
-def direction_of(seen: tuple[Example, ...], audit: Audit) -> Direction:
-    """From how the advised recalibration moves the predictions; without one from where they err by more than noise."""
-    advice = audit.advice
-    single = audit.classes is None
-    if single and advice.chosen not in (None, "unchanged", "constant", *_SIMPLE):
-        left = min(advice[name].lower_calibration_distance for name in _SIMPLE)
-        if left > 0.5 * advice["unchanged"].lower_calibration_distance:
-            return "uneven"
-    if advice.fitted_map is not None and single:
-        held = audit.reliability.mass > 0.0
-        at, mass = audit.reliability.prediction[held], audit.reliability.mass[held]
-        return _of_moves(mass * (advice.fitted_map._map(at) - at))
-    ordered = sorted(seen, key=lambda each: each.low)
+def direction_of(examples: tuple[Example, ...], audit: Audit) -> Direction | None:
+    """As the averaged map has it; without one, as of classes, from where predictions err by more than noise."""
+    if audit.advice.gain is not None:
+        return audit.advice.direction
+    ordered = sorted(examples, key=lambda each: each.low)
     return _of_moves(np.array([each.share * (each.happened - each.predicted) for each in ordered]))
 
 
@@ -348,12 +348,12 @@ def parts_off(audit: Audit) -> tuple[str, ...]:
     Of named segments the share of false discoveries, of found ones the chance of any, and of periods the chance of
     ever being told without reason is at most the audit's level. Classes are not among them: they decide the state.
     """
-    found = []
+    parts = []
     if any(named_off(audit, each) for each in audit.segments) or found_off(audit):
-        found.append("segments")
+        parts.append("segments")
     if any(period.reading.reject for period in audit.periods):
-        found.append("periods")
-    return tuple(found)
+        parts.append("periods")
+    return tuple(parts)
 
 
 def named_off(audit: Audit, segment: Segment) -> bool:
@@ -364,7 +364,7 @@ def named_off(audit: Audit, segment: Segment) -> bool:
 def found_off(audit: Audit) -> list[FoundSegment]:
     """The found segments that are off by more than is too small to matter, in their mean or for the part that errs.
 
-    Not all rows together: what they come to, the test and the gate say.
+    Parts alone; the test and the gate decide about all rows.
     """
     searched = () if audit.found_segments is None else audit.found_segments.segments
     return [each for each in searched if each.conditions and each.off > audit.max_distance]
@@ -393,15 +393,15 @@ def disagreement(audit: Audit) -> str | None:
     )
 
 
-def _proved(found: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str], bool]:
+def _proved(segments: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str], bool]:
     """Of the tested segments that fix just these columns, whether they are off."""
-    names, labels = list(found.features), list(found.features.values())
-    wanted = {at for at, name in enumerate(names) if name in by}
-    off = np.asarray(found.tested[:, 2] <= found.level)
+    names, labels = list(segments.features), list(segments.features.values())
+    places = {at for at, name in enumerate(names) if name in by}
+    off = np.asarray(segments.tested[:, 2] <= segments.level)
     return {
         frozenset(labels[feature][value] for feature, value in made_of): bool(off[at])
-        for at, made_of in enumerate(found.made_of)
-        if {feature for feature, _ in made_of} == wanted and len(wanted) == len(by)
+        for at, made_of in enumerate(segments.made_of)
+        if {feature for feature, _ in made_of} == places and len(places) == len(by)
     }
 
 
@@ -446,18 +446,20 @@ class Example(Result):
         return f"From {self.low:.3g} to {self.high:.3g}: {self.predicted:.3g} predicted, {self.happened:.3g} happened."
 
 
-def told(direction: str | None, seen: tuple[Example, ...]) -> tuple[Example, ...]:
+def told(direction: str | None, examples: tuple[Example, ...]) -> tuple[Example, ...]:
     """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side.
 
-    Of faults that are nearly all of one side, the other is told as well where it is clear beyond doubt.
+    Of faults that are nearly all of one side, the other is listed as well where it is clear beyond doubt.
     """
-    if not seen or direction is None:
+    if not examples or direction is None:
         return ()
     if direction in ("too high", "too low"):
-        same, other = ([each for each in seen if (each.happened > each.predicted) == low] for low in _SIDES[direction])
+        same, other = (
+            [each for each in examples if (each.happened > each.predicted) == low] for low in _SIDES[direction]
+        )
         return (*same[:1], *(each for each in other[:1] if same and each.errors >= _SURE))
-    first = seen[0]
-    others = [each for each in seen if (each.happened < each.predicted) != (first.happened < first.predicted)]
+    first = examples[0]
+    others = [each for each in examples if (each.happened < each.predicted) != (first.happened < first.predicted)]
     return (first, *others[:1])
 
 
@@ -469,9 +471,9 @@ def examples(audit: Audit) -> tuple[Example, ...]:
     """
     table, test = audit.reliability, audit.tests["calibration_test"].result
     if table.kind == "levels" and not audit.rates:
-        found = _of_levels(audit)
+        levels = _of_levels(audit)
     else:
-        found = [
+        levels = [
             Example(
                 region.low, region.high, region.mean_prediction, region.mean_prediction + region.mean_error,
                 region.weight_share, abs(region.mean_error) / (region.standard_error or 1e-300),
@@ -480,15 +482,15 @@ def examples(audit: Audit) -> tuple[Example, ...]:
             if region.exceeds_noise
         ]  # fmt: skip
     region = test.region if isinstance(test, CalibrationTestResult) else None
-    if region is not None and not (found and (table.kind == "levels" or audit.n_groups is not None)):
+    if region is not None and not (levels and (table.kind == "levels" or audit.n_groups is not None)):
         # Where the test points at: it saw what the witness's stretches may miss.
         p, n, share = region.mean_prediction, float(region.n_rows), region.n_rows / audit.n_rows
         if audit.weighted:
             share = float(table.mass[(table.prediction >= region.low) & (table.prediction <= region.high)].sum())
             n *= audit.effective_rows / audit.n_rows
         errors = abs(region.event_rate - p) * math.sqrt(n / max(p * (1.0 - p), 1e-300))
-        found.append(Example(region.low, region.high, p, region.event_rate, share, errors))
-    return tuple(sorted(found, key=lambda each: -each.errors))
+        levels.append(Example(region.low, region.high, p, region.event_rate, share, errors))
+    return tuple(sorted(levels, key=lambda each: -each.errors))
 
 
 def _of_levels(audit: Audit) -> list[Example]:
@@ -499,7 +501,7 @@ def _of_levels(audit: Audit) -> list[Example]:
     errors = np.where(away > 0.0, away / np.maximum(spread, 1e-300), 0.0)
     errors[~((table.prediction > 0.0) & (table.prediction < 1.0))] = 0.0  # told by the test as impossible rows
     shown = np.flatnonzero(errors >= _CLEAR)
-    found = [
+    levels = [
         Example(
             float(table.prediction[i]), float(table.prediction[i]), float(table.prediction[i]),
             float(table.outcome[i]), float(table.mass[i]), float(errors[i]),
@@ -507,9 +509,9 @@ def _of_levels(audit: Audit) -> list[Example]:
         for i in shown
     ]  # fmt: skip
     same = max(float(table.mass[side * (table.outcome - table.prediction) > 0.0].sum()) for side in (1.0, -1.0))
-    if len(found) > 1 and same > _MOST:
+    if len(levels) > 1 and same > _MOST:
         # All err one way, of which no single prediction is an example.
-        clearest = max(each.errors for each in found)
+        clearest = max(each.errors for each in levels)
         low, high = table.prediction[[0, -1]].tolist()
-        found.insert(0, Example(low, high, audit.mean_prediction, audit.base_rate, 1.0, clearest))
-    return found
+        levels.insert(0, Example(low, high, audit.mean_prediction, audit.base_rate, 1.0, clearest))
+    return levels

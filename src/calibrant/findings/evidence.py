@@ -14,7 +14,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
-from calibrant.findings.words import NO_TRIALS
+from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_TRIALS
 from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
@@ -53,14 +53,14 @@ class Evidence(Result):
     not_run: str | None = None
 
     def summary(self) -> str:
-        """What it says, or why it was not run."""
+        """Its sentence, or why it was not run."""
         if self.result is None:
             return f"not run: {self.not_run}"
-        said = self.result.summary()
+        line = self.result.summary()
         return (
-            f"{said} (taken as given: {self.result.premise})"
+            f"{line} (taken as given: {self.result.premise})"
             if isinstance(self.result, CalibrationTestResult)
-            else said
+            else line
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,14 +68,14 @@ class Evidence(Result):
         if self.result is None:
             return {"not_run": self.not_run}
         r = self.result
-        said = {
+        values = {
             "statistic": r.statistic,
             "pvalue": r.pvalue,
             "reject": bool(r.reject),
             "level": r.level,
             "method": r.method,
         }
-        return said | (_more(r) if isinstance(r, CalibrationTestResult) else {})
+        return values | (_more(r) if isinstance(r, CalibrationTestResult) else {})
 
 
 def _more(result: CalibrationTestResult) -> dict[str, Any]:
@@ -97,6 +97,8 @@ def evidence(
     seed: int,
     misplaced: float = 0.0,
     max_weight: float | None = None,
+    *,
+    outcome_free: bool = False,
 ) -> dict[str, Evidence]:
     """Run the calibration test; cells of a sketch are drawn from their means, which the result accounts for.
 
@@ -107,6 +109,8 @@ def evidence(
     why_not = None if sample.binary else NO_TRIALS
     if why_not is None and n_resamples == 0:
         why_not = "no resamples were asked for"
+    if why_not is None and rows is None and weighted and not outcome_free:
+        why_not = CELLS_MIX_WEIGHTS
     if why_not is not None:
         return {"calibration_test": Evidence(_TITLE, None, why_not)}
     if rows is not None and (weighted or rows.group is not None):
@@ -119,7 +123,7 @@ def evidence(
 
 
 def units_drawn(sample: Sample, rows: Rows | None, draws: AnyDraws | None, weighted: bool) -> AnyDraws | None:
-    """What is drawn from the population; None where nothing is known of it.
+    """Units that are drawn from the population; None where nothing is known of it.
 
     Rows of weights, trials or groups need `draws`, which the most that one can weigh makes of them; trials of one row
     need not be independent there.

@@ -1,4 +1,4 @@
-"""What is wrong with a table, in the words of someone who sees it."""
+"""Faults of a table, in the words of someone who sees it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from calibrant.tables.table import Table
 
 
 @contextmanager
-def said_of(file: str) -> Iterator[None]:
-    """Of several tables, name the one in which something is wrong."""
+def said_of(file: str, argument: str = "file") -> Iterator[None]:
+    """Name the one of several tables in which something is wrong, and the argument that names its file."""
     try:
         yield
     except InputError as problem:
-        said = problem.problem if file in problem.problem else f"in {file!r}: {problem.problem}"
-        raise type(problem)(problem.argument, said, row=problem.row, allowed=problem.allowed) from None
+        message = problem.problem if file in problem.problem else f"in {file!r}: {problem.problem}"
+        name = argument if problem.argument == "file" else problem.argument
+        raise type(problem)(name, message, row=problem.row, allowed=problem.allowed) from None
 
 
 def refuse_own_columns(names: Mapping[str, str], **keys: Collection[str | None]) -> None:
@@ -36,13 +37,13 @@ def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> Inp
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])
     if problem.argument == "max_weight":  # of no column
-        said = problem.problem
+        message = problem.problem
         if problem.row is not None and {"groups", "y_prob"} <= names.keys():
             of_row = f"the group of row {problem.row} (from 0)"
-            said = said.replace(of_row, f"the group {_group_of(table, names, problem.row)}")
+            message = message.replace(of_row, f"the group {_group_of(table, names, problem.row)}")
         if table.n_files > 1:
-            said = said.replace("(from 0)", f"({from_0(table.n_files)})")
-        return InputError("max_weight", said, row=problem.row, allowed=problem.allowed)
+            message = message.replace("(from 0)", f"({from_0(table.n_files)})")
+        return InputError("max_weight", message, row=problem.row, allowed=problem.allowed)
     where = in_column(problem.argument, names)
     if problem.row is not None:
         where = f"{where.removesuffix(': ')}{', ' if where else ''}rows {from_0(table.n_files)}: "
@@ -52,20 +53,20 @@ def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> Inp
 def _group_of(table: Table, names: Mapping[str, str], row: int) -> str:
     """The group of one of the rows that were read."""
     column, arrays = names["groups"], {name: names[name] for name in names if name != "groups"}
-    held = table.with_features(arrays, [column], "groups", exclude_bad=True, groups=column)
-    assert held.group is not None
-    return condition(column, held.kept(held.group >= 0).keys[column][row].as_py())
+    frame = table.with_features(arrays, [column], "groups", exclude_bad=True, groups=column)
+    assert frame.group is not None
+    return condition(column, frame.kept(frame.group >= 0).keys[column][row].as_py())
 
 
 def _swapped(y_true: str, y_prob: str) -> InputError:
-    said = f"columns {y_true!r} and {y_prob!r} look swapped: as y_prob, {y_prob!r} is 0 or 1 in every row"
-    said += f", and as y_true, {y_true!r} is not"
+    message = f"columns {y_true!r} and {y_prob!r} look swapped: as y_prob, {y_prob!r} is 0 or 1 in every row"
+    message += f", and as y_true, {y_true!r} is not"
     rates = "event rates at hard predictions need a column of weights"
     ways = Ways(
         f"name y_true={y_prob!r} and y_prob={y_true!r}; {rates}",
         f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {rates}",
     )
-    return InputError("y_true", said, allowed=ways)
+    return InputError("y_true", message, allowed=ways)
 
 
 def or_several(problem: InputError, y_prob: str | None) -> InputError:

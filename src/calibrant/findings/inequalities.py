@@ -8,13 +8,20 @@ from __future__ import annotations
 
 __all__ = ["Inequality"]
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
+from calibrant.inference.bounds.every_measure import (
+    KERNEL,
+    SHIFTED,
+    most_convolved_error,
+    most_interval_error,
+    most_random_interval_error,
+    most_surrogate,
+)
 from calibrant.measures.corp import CorpDecomposition
 from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.registry import measures
@@ -27,6 +34,8 @@ _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md
 _TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"
 _ROOT = "squares of two bins (docs/two-bin.md)"
 _LEVEL_SETS = "error of single distinct predictions"
+_CONSTANTS = "docs/constants.md"
+_MOST_CONVOLVED = "(d + sqrt(d^2 + 4 sqrt(2 / pi) d)) / 2, d = lower distance"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,13 +77,13 @@ class Inequality(Result):
 
     def summary(self) -> str:
         """Say whether it holds."""
-        said = "holds" if self.holds else "fails, which is an error in this library"
-        return f"{self.words} {said}: {self.left_value:.6g} and {self.right_value:.6g} ({self.source})"
+        verdict = "holds" if self.holds else "fails, which is an error in this library"
+        return f"{self.words} {verdict}: {self.left_value:.6g} and {self.right_value:.6g} ({self.source})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ties(Result):
-    """What the measures of one sample say about one another.
+    """Inequalities between the measures of one sample.
 
     Attributes
     ----------
@@ -134,7 +143,7 @@ def tie(
     attained = {**uppers, "post-processing that reaches it": nearest}
     upper_source, upper = min(attained.items(), key=lambda item: item[1])
 
-    found = [
+    inequalities = [
         Inequality("witness's value", "smooth error", witness.value, smooth, "the witness is feasible"),
         Inequality("smooth error", "dual bound", smooth, witness.upper, "weak duality"),
         Inequality("|mean error|", "smooth error", bias, smooth, "Definition 7.2: constants are witnesses"),
@@ -145,52 +154,50 @@ def tie(
         Inequality("|mean error|", "lower distance", bias, above_lower, "Jensen"),
         Inequality("lower distance", "nearest post-processing found", below_lower, nearest, "Lemma 5.4"),
     ]
-    interval = uppers.pop("interval error", None)
-    below = {"interval error": interval} if interval is not None else uppers  # the interval error is below the others
-    found += [
-        Inequality("lower distance", words, below_lower, value, "Lemma 5.4 and Theorem 6.2")
-        for words, value in below.items()
+    inequalities += [
+        Inequality("lower distance", words, below_lower, value, _WHY_ABOVE_DISTANCE[words.split(",")[0]])
+        for words, value in uppers.items()
     ]
-    # The random interval error at any width w is at most (1 + 2 / w) lower distances (Lemma 6.7): w is chosen.
-    root = math.sqrt(above_lower)
-    if interval is not None:
-        found += [
-            Inequality("interval error", words, interval, value, _WHY_ABOVE_INTERVAL[words.split(",")[0]])
-            for words, value in uppers.items()
+    if "interval_calibration_error" in known:
+        interval, most = known["interval_calibration_error"], most_interval_error(above_lower)
+        inequalities += [
+            Inequality("interval error", words, interval, value, source)
+            for words, value, source in (
+                *_above_interval(known, level_sets),
+                ("d + sqrt(8 d (1 - d)), d = lower distance", most, _CONSTANTS),
+            )
         ]
-        most = above_lower + math.sqrt(8.0) * root
-        found.append(
-            Inequality("interval error", "lower distance + sqrt(8 lower distance)", interval, most, "Theorem 6.2")
-        )
     if "surrogate_interval_calibration_error" in known:
-        surrogate = known["surrogate_interval_calibration_error"]
-        most = min((1.0 + 2.0 ** (k + 1)) * above_lower + 0.5**k for k in range(40))
-        words = "least (1 + 2 * 2^k) lower distances + 2^-k"
-        found.append(Inequality("surrogate interval error", words, surrogate, most, "Theorem 6.11"))
+        surrogate, words = (
+            known["surrogate_interval_calibration_error"],
+            "least d + 2 d (1 - d) 2^k + 2^-k, d = lower distance",
+        )
+        most = most_surrogate(above_lower)
+        inequalities.append(Inequality("surrogate interval error", words, surrogate, most, _CONSTANTS))
     if "random_interval_calibration_error" in known:
         width = float(measures()["random_interval_calibration_error"].parameters["width"])
-        most = (1.0 + 2.0 / width) * above_lower
-        words = f"{1.0 + 2.0 / width:g} lower distances"
+        most, words = most_random_interval_error(above_lower, width), "d + 2 d (1 - d) / width, d = lower distance"
         random = known["random_interval_calibration_error"]
-        found.append(Inequality(f"random interval error, {width:g}", words, random, most, "Lemma 6.7"))
+        inequalities.append(Inequality(f"random interval error, {width:g}", words, random, most, _CONSTANTS))
     if "kernel_calibration_error" in known:
         kernel = known["kernel_calibration_error"]
-        found.append(Inequality("smooth error / 3", "Laplace kernel error", smooth / 3, kernel, "Theorem 8.5"))
-        found.append(Inequality("squared Laplace kernel error", "lower distance", kernel**2, above_lower, _ROOT))
-        found.append(Inequality("Laplace kernel error", _LEVEL_SETS, kernel, level_sets, "triangle inequality"))
+        least = smooth / KERNEL
+        inequalities.append(Inequality("smooth error / sqrt(2)", "Laplace kernel error", least, kernel, _CONSTANTS))
+        inequalities.append(Inequality("squared Laplace kernel error", "lower distance", kernel**2, above_lower, _ROOT))
+        inequalities.append(Inequality("Laplace kernel error", _LEVEL_SETS, kernel, level_sets, "triangle inequality"))
     if convolved is not None:
-        found += [
+        inequalities += [
             Inequality(left, right, a, b, source, _QUADRATURE)
             for left, right, a, b, source in (
                 ("lower distance / 2", "convolved error", below_lower / 2, convolved, _LEMMA_25),
                 ("|mean error|", "convolved error", bias, convolved, "Jensen"),
                 ("convolved error", _LEVEL_SETS, convolved, level_sets, "Jensen"),
-                ("convolved error", "2 sqrt(lower distance)", convolved, 2.0 * root, _LEMMA_25),
+                ("convolved error", _MOST_CONVOLVED, convolved, most_convolved_error(above_lower), _CONSTANTS),
             )
         ]
     two_bin, cutoff = known["averaged_two_bin_calibration_error"], known["cutoff_calibration_error"]
     squared = measures()["averaged_two_bin_calibration_error"].on_sample(sample, norm="l2") ** 2
-    found += [
+    inequalities += [
         Inequality(left, right, a, b, source)
         for left, right, a, b, source in (
             ("|mean error|", "averaged two-bin error", bias, two_bin, "triangle inequality"),
@@ -204,9 +211,9 @@ def tie(
             ("squared averaged two-bin error", "lower distance", squared, above_lower, _ROOT),
         )
     ]
-    found += _decisions(corp.miscalibration, known, smooth, cutoff)
+    inequalities += _decisions(corp.miscalibration, known, smooth, cutoff)
     return Ties(
-        tuple(found),
+        tuple(inequalities),
         Bracket(below_lower, max(below_lower, upper)),
         Bracket(below_lower, max(below_lower, above_lower)),
         ("the potentials of the lower distance", upper_source),
@@ -234,14 +241,33 @@ def _upper_bounds(known: Mapping[str, float], level_sets: float) -> dict[str, fl
     uppers = {}
     if "interval_calibration_error" in known:
         uppers["interval error"] = known["interval_calibration_error"]
-    if "surrogate_interval_calibration_error" in known:
+    elif "surrogate_interval_calibration_error" in known:
         uppers["surrogate interval error"] = known["surrogate_interval_calibration_error"]
     if "random_interval_calibration_error" in known:
         width = float(measures()["random_interval_calibration_error"].parameters["width"])
-        uppers[f"random interval error + width, {width:g}"] = known["random_interval_calibration_error"] + width
-    if "binned_calibration_error_bound" in known:
-        uppers["binned error + bin width"] = known["binned_calibration_error_bound"]
+        random = known["random_interval_calibration_error"]
+        uppers[f"random interval error + {SHIFTED:.3f} widths, {width:g}"] = random + SHIFTED * width
+    if {"binned_calibration_error_bound", "expected_calibration_error"} <= known.keys():
+        # The bound is the binned error and a width.
+        uppers["binned error + half a bin width"] = 0.5 * (
+            known["binned_calibration_error_bound"] + known["expected_calibration_error"]
+        )
     return {**uppers, _LEVEL_SETS: level_sets}
+
+
+def _above_interval(known: Mapping[str, float], level_sets: float) -> list[tuple[str, float, str]]:
+    """Everything that is known to lie above the interval error, and why."""
+    above = []
+    if "surrogate_interval_calibration_error" in known:
+        above.append(("surrogate interval error", known["surrogate_interval_calibration_error"], "Theorem 6.11"))
+    if "random_interval_calibration_error" in known:
+        width = float(measures()["random_interval_calibration_error"].parameters["width"])
+        random = known["random_interval_calibration_error"] + width
+        above.append((f"random interval error + width, {width:g}", random, "Claim 6.6"))
+    if "binned_calibration_error_bound" in known:
+        bound = known["binned_calibration_error_bound"]
+        above.append(("binned error + bin width", bound, "Definition 6.1 and Equation 5"))
+    return [*above, (_LEVEL_SETS, level_sets, "Definition 6.1, intervals of width 0")]
 
 
 def above_interval_error(values: Mapping[str, float | None], moved: Mapping[str, float | None] | None = None) -> float:
@@ -254,9 +280,10 @@ def above_interval_error(values: Mapping[str, float | None], moved: Mapping[str,
     return min(above)
 
 
-_WHY_ABOVE_INTERVAL = {
-    "surrogate interval error": "Theorem 6.11",
-    "random interval error + width": "Claim 6.6",
-    "binned error + bin width": "Definition 6.1 and Equation 5",
-    _LEVEL_SETS: "Definition 6.1, intervals of width 0",
+_WHY_ABOVE_DISTANCE = {
+    "interval error": "Lemma 5.4 and Theorem 6.2",
+    "surrogate interval error": "Lemma 5.4 and Theorem 6.11",
+    f"random interval error + {SHIFTED:.3f} widths": _CONSTANTS,
+    "binned error + half a bin width": _CONSTANTS,
+    _LEVEL_SETS: "Lemma 4.7",
 }

@@ -33,7 +33,8 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
 
         listener.stage("Segments")
         groups = groups_of(table, names, [*request.by, *more], RESOLUTION, exclude_bad=request.exclude_bad)
-        segments, weightless = segments_of_groups(groups, float(request.level), **grouped)
+        free = request.outcome_free_weights
+        segments, weightless = segments_of_groups(groups, float(request.level), **grouped, outcome_free=free)
         words = tuple(f"{equalities(request.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
         audit = replace(audit, segments=tuple(segments), segmented_by=request.by, weightless_segments=words)
     if request.find:

@@ -61,6 +61,8 @@ class Region(Result):
         Weighted mean of its predictions.
     before, after : float or None
         The nearest predictions of the sample outside the range; None if there are none.
+    with_test : bool
+        Whether calibration was tested: without it no verdict on chance is put in words.
 
     See Also
     --------
@@ -78,6 +80,7 @@ class Region(Result):
     mean_prediction: float
     before: float | None = None
     after: float | None = None
+    with_test: bool = True
 
     @property
     def exceeds_noise(self) -> bool | None:
@@ -91,9 +94,9 @@ class Region(Result):
         """
         if self.standard_error is None:
             return None
-        error, seen = abs(self.mean_error), self.mean_prediction + self.mean_error
+        error, observed = abs(self.mean_error), self.mean_prediction + self.mean_error
         bernstein = error * error > 9.0 * (self.standard_error**2 + error * self.heaviest / 3.0)
-        return bernstein or _divergence(seen, self.mean_prediction) > 4.5 * self.heaviest
+        return bernstein or _divergence(observed, self.mean_prediction) > 4.5 * self.heaviest
 
     @property
     def direction(self) -> str:
@@ -123,14 +126,15 @@ class Region(Result):
 
     @property
     def noise_in_words(self) -> str | None:
-        """How the mean error compares with chance; None for event rates."""
+        """How the mean error compares with chance, without a verdict where nothing was tested; None for event rates."""
         if self.standard_error is None:
             return None
         if self.standard_error == 0.0:
             return "a calibrated predictor could not err here at all"
-        verdict = "beyond noise" if self.exceeds_noise else "not clear by itself"
+        verdict = ", beyond noise" if self.exceeds_noise else ", not clear by itself"
         ratio = abs(self.mean_error) / self.standard_error
-        return f"{ratio:.1f} standard errors, {verdict}" if ratio < 1e4 else f"{ratio:.1g} standard errors, {verdict}"
+        ratio_words = f"{ratio:.1f}" if ratio < 1e4 else f"{ratio:.1g}"
+        return f"{ratio_words} standard errors{verdict if self.with_test else ''}"
 
     def summary(self) -> str:
         """The region and how it compares with chance, to stand in a sentence."""
@@ -139,7 +143,7 @@ class Region(Result):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _InGroups:
-    """Rows that depend on one another: the noise of a stretch is told by the groups' own sums."""
+    """Rows that depend on one another: the groups' own sums give the noise of a stretch."""
 
     prediction: FloatArray
     excess: FloatArray
@@ -148,12 +152,13 @@ class _InGroups:
 
     @classmethod
     def of(cls, rows: Rows | None) -> _InGroups | None:
-        """None where every row is drawn by itself."""
-        if rows is None or rows.group is None:
+        """None where every row is drawn by itself, and its weight says nothing of its outcome."""
+        if rows is None or (rows.group is None and not rows.informative):
             return None
+        group = np.arange(rows.y_prob.size) if rows.group is None else rows.group
         mass = rows.count if rows.weight is None else rows.weight * rows.count
         mass = mass / mass.sum()
-        return cls(rows.y_prob, mass * (rows.y_true / rows.count - rows.y_prob), mass, rows.group)
+        return cls(rows.y_prob, mass * (rows.y_true / rows.count - rows.y_prob), mass, group)
 
     def within(self, low: float, high: float) -> tuple[float, float]:
         """Root of the sum of squares of the groups' excesses, and the largest mass of a group, in a stretch."""
@@ -182,14 +187,14 @@ def regions_from_witness(sample: Sample, witness: Witness, rows: Rows | None = N
     contribution = side * residual
     start = np.concatenate([[0], np.flatnonzero(np.diff(side)) + 1])
     end = np.append(start[1:], side.size)
-    told = np.add.reduceat(contribution, start) >= _NEGLIGIBLE * exposed
+    relevant = np.add.reduceat(contribution, start) >= _NEGLIGIBLE * exposed
     joined: list[tuple[int, int]] = []
-    for first, last in zip(start[told].tolist(), end[told].tolist(), strict=True):
+    for first, last in zip(start[relevant].tolist(), end[relevant].tolist(), strict=True):
         if joined and side[joined[-1][0]] == side[first]:
             joined[-1] = (joined[-1][0], last)
         else:
             joined.append((first, last))
-    found = []
+    regions = []
     trimmed = [_without_idle_ends(contribution, variance, first, last) for first, last in joined]
     between = [0, *(each.stop for each in trimmed)], [*(each.start for each in trimmed[1:]), side.size]
     for (first, _), tight, free_from, free_to in zip(joined, trimmed, *between, strict=False):
@@ -202,7 +207,7 @@ def regions_from_witness(sample: Sample, witness: Witness, rows: Rows | None = N
             noise, heaviest = groups.within(low, high)
             noise /= weight
         if error * side[first] > 0.0:  # joining may have turned it
-            found.append(
+            regions.append(
                 Region(
                     low=low,
                     high=high,
@@ -217,7 +222,7 @@ def regions_from_witness(sample: Sample, witness: Witness, rows: Rows | None = N
                     after=float(sample.prediction[stretch.stop]) if stretch.stop < side.size else None,
                 )
             )
-    return tuple(sorted(found, key=lambda region: -region.share))
+    return tuple(sorted(regions, key=lambda region: -region.share))
 
 
 def _with_round_ends(v: FloatArray, stretch: slice, free_from: int, free_to: int) -> slice:
@@ -232,19 +237,19 @@ def _with_round_ends(v: FloatArray, stretch: slice, free_from: int, free_to: int
     return slice(max(int(first), free_from), min(int(last), free_to))
 
 
-def _divergence(seen: float, predicted: float) -> float:
+def _divergence(rate: float, predicted: float) -> float:
     """Kullback-Leibler divergence between events of two rates; infinite where what was seen cannot be."""
-    found = 0.0
-    for a, b in ((seen, predicted), (1.0 - seen, 1.0 - predicted)):
+    divergence = 0.0
+    for a, b in ((rate, predicted), (1.0 - rate, 1.0 - predicted)):
         if a > 0.0:
-            found += a * math.log(a / b) if b > 0.0 else math.inf
-    return found
+            divergence += a * math.log(a / b) if b > 0.0 else math.inf
+    return divergence
 
 
 def _standard_error(chance: FloatArray, variance: FloatArray, stretch: slice, weight: float) -> float:
     """Exactly 0 only where outcomes are certain: chances too small for a variance are not."""
-    found = float(np.sqrt(variance[stretch].sum())) / weight
-    return found if found > 0.0 or not chance[stretch].any() else _LEAST
+    error = float(np.sqrt(variance[stretch].sum())) / weight
+    return error if error > 0.0 or not chance[stretch].any() else _LEAST
 
 
 def _heaviest(sample: Sample, stretch: slice) -> float:

@@ -16,6 +16,7 @@ ones is within 1e-6, in total variation, of that of one draw per row. A stratum 
 With weights, those of a stratum differ by less than a factor of sqrt(2), and given the number of ones among its rows
 the sum of their weights is drawn with the mean and variance of a simple random sample of the rows: without ones, or
 with ones only, it is exact.
+That is for weights that say nothing of outcomes, as was declared; others are drawn row by row, together with outcomes.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatsOrNull, Result
-from calibrant.findings.words import NO_TRIALS
+from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_TRIALS
 from calibrant.kernels.sums import rows_dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
+from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import check_groups, random_signs
+from calibrant.sketch.sample import weights_differ
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,7 +60,7 @@ _TIE = 1e-12  # rounding of a sum over strata, whose terms add up to at most 1: 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reliability(Result):
-    """What a reliability diagram draws.
+    """Values that a reliability diagram draws.
 
     Attributes
     ----------
@@ -136,24 +139,28 @@ def reliability(
     rng: np.random.Generator,
     rows: Rows | None = None,
     corp: CorpDecomposition | None = None,
+    *,
+    outcome_free: bool = False,
 ) -> Reliability:
     """Reliability table of a sample; `rows` say which rows belong together, `corp` is the sample's if known already."""
     grouped = None if rows is None or rows.group is None else rows
+    paired = None if rows is None or not rows.informative else rows
+    by_weight = grouped is None and paired is None
     if sample.n_distinct <= MOST_LEVELS:
         bandwidth = None
-        strata = stratify(sample, np.inf, by_weight=grouped is None)
+        strata = stratify(sample, np.inf, by_weight=by_weight)
         at = strata.prediction
         near = np.eye(at.size)
     else:
         bandwidth = noise_bandwidth(sample)
-        strata = stratify(sample, bandwidth / _STRATA_PER_BANDWIDTH, by_weight=grouped is None)
+        strata = stratify(sample, bandwidth / _STRATA_PER_BANDWIDTH, by_weight=by_weight)
         first, last = sample.prediction[[0, -1]] * _SCALE
         at = np.linspace(first, last, POINTS) / _SCALE
         near = reflected_gaussian(at, strata.prediction, bandwidth)
         near[_distance(at, strata.prediction[strata.mass > 0.0]) > bandwidth] = 0.0
     density = rows_dot(near, strata.mass)
-    held = density > _NOTHING
-    smoother = near / np.where(held, density, np.nan)[:, None]
+    occupied = density > _NOTHING
+    smoother = near / np.where(occupied, density, np.nan)[:, None]
 
     nearest = np.arange(at.size) if bandwidth is None else _nearest(at, strata.prediction)
     mass: FloatArray = np.bincount(nearest, strata.mass, at.size).astype(np.float64)
@@ -165,16 +172,23 @@ def reliability(
         why_not = "no resamples were asked for"
     elif grouped is not None:
         why_not = _too_few_groups(grouped)
+    elif paired is not None:
+        why_not = _too_few_rows(paired)
+    elif rows is None and not outcome_free and sample.weight is not sample.count and weights_differ(sample):
+        why_not = CELLS_MIX_WEIGHTS
     elif _unlike_weights(sample):
         why_not = "rows of one prediction weigh differently, and which of them had the event is not kept"
-    drawn = 0 if why_not else n_resamples
+    n_draws = 0 if why_not else n_resamples
     lower = upper = outside = leaves = deviation = scale = None
     if grouped is None:
         with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
-            curves = redraw(strata, smoother, drawn, rng)
+            if n_draws and paired is not None:
+                curves = redraw_pairs(strata, smoother, paired, n_draws, rng)
+            else:
+                curves = redraw(strata, smoother, n_draws, rng)
     else:
-        curves, deviation, scale = redraw_groups(strata, smoother, grouped, drawn, rng)
-    if drawn:
+        curves, deviation, scale = redraw_groups(strata, smoother, grouped, n_draws, rng)
+    if n_draws:
         low, high = envelope(curves, level) if scale is None else fixed_envelope(curves, scale, level)
         lower, upper = at + low, at + high
         beyond = (curves[:, 0] < low - _TIE) | (curves[:, 0] > high + _TIE)
@@ -193,6 +207,14 @@ def reliability(
 def _too_few_groups(rows: Rows) -> str | None:
     try:
         check_groups(rows)
+    except InputError as too_few:
+        return str(too_few)
+    return None
+
+
+def _too_few_rows(rows: Rows) -> str | None:
+    try:
+        rows.tested  # noqa: B018  # refuses
     except InputError as too_few:
         return str(too_few)
     return None
@@ -288,9 +310,9 @@ def stratify(sample: Sample, width: float, *, by_weight: bool = True) -> Strata:
     spread = np.sqrt(np.where(variance > 1e-10 * weight * weight, variance, 0.0))
     on_ones = total(sample.weighted_outcome) / sample.total_weight
     # As the draws have it, to the last digit.
-    counted = ones * weight
+    numbers = ones * weight
     same = (spread == 0.0) | (ones == 0.0) | (ones == count)
-    on_ones = np.where(same, counted, on_ones) if sample.binary else on_ones
+    on_ones = np.where(same, numbers, on_ones) if sample.binary else on_ones
     first = v[start if order is None else order[start]]
     return Strata(first, chance, mass, count, on_ones - mass * chance, weight, spread)
 
@@ -302,7 +324,7 @@ def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.rando
     rows = np.rint(strata.count).astype(np.int64)
     expected = strata.mass * strata.prediction
     uneven = np.flatnonzero(strata.spread > 0.0)
-    found = np.empty((smoother.shape[0], 1 + n_resamples))
+    draws = np.empty((smoother.shape[0], 1 + n_resamples))
     for first in range(0, 1 + n_resamples, _BLOCK):
         block = min(_BLOCK, 1 + n_resamples - first)
         ones = np.empty((rows.size, block))
@@ -316,8 +338,27 @@ def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.rando
         residual -= expected[:, None]
         if first == 0:
             residual[:, 0] = strata.residual
-        found[:, first : first + block] = smoother @ residual
-    return found
+        draws[:, first : first + block] = smoother @ residual
+    return draws
+
+
+def redraw_pairs(
+    strata: Strata, smoother: FloatArray, rows: Rows, n_resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """As `redraw`, weights being drawn together with outcomes (docs/weights.md). Strata follow one another."""
+    assert rows.weight is not None
+    joint, seed = JointRows.of(rows), rng.integers(2**64, dtype=np.uint64)
+    of = np.searchsorted(strata.first, joint.prediction, side="right") - 1
+    inside = np.flatnonzero(np.diff(of, prepend=-1))  # first row of each stratum that holds any
+    total = float(rows.weight.sum())
+    curves = np.empty((smoother.shape[0], 1 + n_resamples))
+    for first, lanes in joint.blocks(1 + n_resamples):
+        residual = np.zeros((strata.mass.size, lanes))
+        residual[of[inside]] = np.add.reduceat(joint.excesses(seed, first, lanes), inside, axis=0) / total
+        if first == 0:
+            residual[:, 0] = strata.residual  # with what was predicted with certainty
+        curves[:, first : first + lanes] = smoother @ residual
+    return curves
 
 
 def redraw_groups(

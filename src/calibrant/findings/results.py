@@ -1,4 +1,4 @@
-"""What an audit found: frozen values."""
+"""Results of an audit: frozen values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.decisions.cost import Cost
 from calibrant.decisions.curve import Acting
+from calibrant.door.censoring import Followed
 from calibrant.door.ends import Bracket
 from calibrant.door.premises import Premises
 from calibrant.door.values import ReadOnly, Result, counted
@@ -21,7 +22,7 @@ from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
 from calibrant.findings.views import Finding, view
-from calibrant.findings.words import not_looked_at, number, proved
+from calibrant.findings.words import CELLS_MIX_WEIGHTS, not_looked_at, number, proved
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.bounds.population import PopulationBounds
 from calibrant.measures.smooth import Witness
@@ -84,7 +85,7 @@ class MeasureValue(Result):
 def in_its_bracket(
     measure: MeasureValue, bracket: Bracket, rest: str = "and a closer number is not searched for among so many rows"
 ) -> MeasureValue:
-    """A measure that has no value, of which is proved all the same between what it lies."""
+    """A measure without a value, with a proved bracket all the same."""
     clause = proved(bracket.lower, bracket.upper)[1]
     return replace(measure, value=None, not_computed=f"It {clause}: that is proved, {rest}.", bracket=bracket)
 
@@ -171,13 +172,21 @@ class Audit(Finding):
     not_looked_at : tuple of str
         Columns of a table that nothing was asked about, in which segments could be found.
     weightless_segments : tuple of str
-        Segments whose rows have no weight, of which nothing is said, with their number of rows.
+        Segments whose rows have no weight, with their number of rows; they are not judged.
     default_limit : bool
         Whether `max_distance` is the default.
     max_weight : float or None
         The most that one row, or group, can weigh, where it was given.
     trials : bool
         Whether each row stands for several outcomes.
+    sampling_fractions : tuple of float, or None
+        Shares of rows without the event, and with it, that were kept; None where rows were not sampled by outcome.
+    fractions_given : bool
+        Whether these were given; they are seen in weights otherwise.
+    outcome_free_weights : bool
+        Whether weights were declared to say nothing of outcomes at a given prediction.
+    followed : Followed or None
+        How outcomes at a horizon were made of times and events; None where outcomes were given.
     unweighted, exclude_bad : bool
         Whether columns of weights, and bad rows of a table, were to be left out.
     distinct : bool
@@ -236,6 +245,10 @@ class Audit(Finding):
     default_limit: bool = False
     max_weight: float | None = None
     trials: bool = False
+    sampling_fractions: tuple[float, float] | None = None
+    fractions_given: bool = False
+    outcome_free_weights: bool = False
+    followed: Followed | None = None
     unweighted: bool = False
     exclude_bad: bool = False
     distinct: bool = False
@@ -255,18 +268,20 @@ class Audit(Finding):
 
     @property
     def answer(self) -> Answer:
-        """What it comes to: state, direction, size, interval, p-value, action, and a few sentences."""
+        """The answer: state, direction, size, interval, p-value, action, and a few sentences."""
         return answer(self)
 
     @property
     def premises(self) -> Premises:
-        """What is taken as given, and what was not looked at: a sentence for each."""
+        """Premises, and what was not looked at: a sentence for each."""
         cost = self.cost_of_acting
         lacking = [(m.title, m.not_computed) for m in self.measures.values() if m.value is None]
         lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
         omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
         if self.weightless_segments:
             omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; their rows have no weight.")
+        if self.segments and not (self.rates or self.segments_tested):
+            omissions.append(f"Tests of segments: {CELLS_MIX_WEIGHTS}.")
         return Premises(
             level=self.level,
             max_distance=self.max_distance,
@@ -279,6 +294,11 @@ class Audit(Finding):
             weighted=self.weighted,
             equal_weights=self.equal_weights,
             trials=self.trials,
+            sampling_fractions=self.sampling_fractions,
+            fractions_given=self.fractions_given,
+            outcome_free_weights=self.outcome_free_weights,
+            followed=self.followed,
+            drawn_again=self.weighted and any(each.result is not None for each in self.tests.values()),
             max_weight=self.max_weight,
             unweighted=self.unweighted,
             pos_label=self.pos_label,
@@ -290,6 +310,11 @@ class Audit(Finding):
             distinct=self.distinct,
             complete=self.complete,
         )
+
+    @property
+    def segments_tested(self) -> bool:
+        """Whether anything is said of chance in the segments of `by`: not of event rates, nor of weights in cells."""
+        return any(each.pvalue is not None for each in self.segments)
 
     @property
     def smooth_calibration_error(self) -> float:

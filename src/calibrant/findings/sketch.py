@@ -48,15 +48,15 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None 
             why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
             measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
         else:
-            said = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
-            measures[name] = replace(measure, sentence=said)
+            sentence = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
+            measures[name] = replace(measure, sentence=sentence)
     if measures["lower_calibration_distance"].value is None:
         measures["lower_calibration_distance"] = in_its_bracket(
             audit.measures["lower_calibration_distance"], lower_distance
         )
     name = "interval_calibration_error"
     if measures[name].value is None:
-        above = above_interval_error({each: found.value for each, found in audit.measures.items()}, bounds)
+        above = above_interval_error({each: one.value for each, one in audit.measures.items()}, bounds)
         on_cells = audit.measures[name].value
         if on_cells is not None:
             above = min(above, interval_error_above(on_cells, cells))
@@ -112,5 +112,5 @@ def _of_rows(region: Region, cells: Moments) -> Region:
     )
 
 
-def _widened(bracket: Bracket, by: float) -> Bracket:
-    return replace(bracket, lower=max(0.0, bracket.lower - by), upper=min(1.0, bracket.upper + by))
+def _widened(bracket: Bracket, margin: float) -> Bracket:
+    return replace(bracket, lower=max(0.0, bracket.lower - margin), upper=min(1.0, bracket.upper + margin))

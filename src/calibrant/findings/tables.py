@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
+from calibrant.door.censoring import LEAST_FOLLOWED, Followed, censored_outcomes
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError, Ways
@@ -30,7 +31,7 @@ from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC
 from calibrant.sketch.sample import draws_of_cells, weights_differ
-from calibrant.tables.columns import perhaps_groups
+from calibrant.tables.columns import may_hold_weights, perhaps_groups
 from calibrant.tables.entry import open_table
 from calibrant.tables.table import Columns, Table
 from calibrant.tables.trials import of_trials
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 
 _FEW_COLUMNS = 3
+_OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
+"""Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
 
 
@@ -65,9 +68,10 @@ def names_of(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
 
 
 def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, last: bool = True) -> Audited:
-    """`audit_table` of a table that is open, and of which nothing more is asked where this is the last."""
+    """`audit_table` of a table that is open; `last` says that nothing more will be read from it."""
     listener.stage("Reading")
     table.dependent = request.groups is not None
+    table.row_keys = (*request.by, *([request.drift] if request.drift else []))
     if table.n_files > 1:
         listener.note(f"{table.n_files:,} files are read as one table.")
     harness = is_harness_log(table, request.y_true, request.y_prob)
@@ -75,7 +79,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     classes = None if harness else table.choose_classes(request.y_prob)
     if classes is not None:
         audit = _audit_of_classes(table, classes, request, listener)
-        return Audited(replace(audit, unweighted=request.unweighted, distinct=table.distinct))
+        return Audited(replace(audit, unweighted=request.unweighted, distinct=table.of_distinct))
     table.require(request.by, "by")
     table.require([request.drift] if request.drift else [], "drift")
     table.require([request.groups] if request.groups else [], "groups")
@@ -86,25 +90,25 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         from calibrant.segments.search import many_in_groups
 
         raise many_in_groups()
-    summed = not harness and table.summed
-    if summed:
+    as_sums = not harness and table.summed
+    if as_sums:
         table.check(request)
-    summed = summed and not (request.groups or request.trials)
-    done = _audit_of_sums(table, request, listener, last) if summed else _audit_of_rows(table, request, listener)
+    as_sums = as_sums and not (request.groups or request.trials or request.sampling_fractions or request.horizon)
+    result = _audit_of_sums(table, request, listener, last) if as_sums else _audit_of_rows(table, request, listener)
     audit = replace(
-        done.audit,
+        result.audit,
         unweighted=request.unweighted,
         exclude_bad=request.exclude_bad,
-        distinct=table.distinct,
+        distinct=table.of_distinct,
         complete=table.has_rows,
     )
     audit = in_parts(table, audit, request, listener)
     cannot = harness or audit.rates or not table.has_rows or (request.groups and table.many)
     if not cannot and request.find != EVERY:
-        taken = {*audit.columns.values(), *request.keys}
-        rest = tuple(name for name in table.columns if name not in taken)
+        used = {*audit.columns.values(), *request.keys}
+        rest = tuple(name for name in table.columns if name not in used)
         audit = replace(audit, not_looked_at=searchable(table, audit.columns, rest, exclude_bad=request.exclude_bad))
-    return replace(done, audit=audit)
+    return replace(result, audit=audit)
 
 
 def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *, exclude_bad: bool) -> tuple[str, ...]:
@@ -118,8 +122,8 @@ def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *,
 
     prediction = {"y_prob": names["y_prob"]}
     try:
-        held = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
-        read_features(held.keys, {"y_true": None}, Search(option="find"))
+        frame = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
+        read_features(frame.keys, {"y_true": None}, Search(option="find"))
     except FileError:
         return rest  # a search says which column is to be written otherwise, and how
     except InputError:
@@ -133,7 +137,8 @@ def kinds_of(table: Table, y_true: str | None, y_prob: str | None) -> list[str]:
         return ["log"]
     if not table.has_rows:
         return ["sketches"]
-    return [] if table.choose_classes(y_prob) is None else ["classes"]
+    weights = [] if any(map(may_hold_weights, table.columns)) else ["no weights"]
+    return [*weights, *([] if table.choose_classes(y_prob) is None else ["classes"])]
 
 
 def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool:
@@ -157,9 +162,16 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         columns = read_columns(read.y_true, read.y_prob, None if request.trials else read.sample_weight)
         binary = trials is not None or bool(np.isin(columns[0], (0.0, 1.0)).all())
         request.refuse(*chance_of(binary, request.n_resamples))
-        rows = given(*columns, trials=trials, groups=read.groups, max_weight=request.max_weight)
+        rows = given(
+            *columns,
+            trials=trials,
+            groups=read.groups,
+            max_weight=most_of(read, request),
+            outcome_free=request.outcome_free_weights,
+            sampling_fractions=request.sampling_fractions,
+        )
         if rows.draws is None and (trials is not None or read.groups is not None or weights_differ(rows.sample)):
-            request.refuse("unbounded")
+            request.refuse("unbounded", *nothing_decided(request))
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
@@ -171,30 +183,75 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         n_excluded=read.n_excluded,
         perhaps_groups=perhaps,
         pos_label=request.pos_label,
+        followed=read.followed,
     )
     return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
 
 
+def most_of(read: Columns, request: CalibrationRequest) -> float | None:
+    """The most that a row can weigh, known before any was drawn."""
+    if read.followed is None or request.groups is not None:
+        return request.max_weight
+    return 1.0 / read.followed.least_followed
+
+
 def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, Any]) -> Columns:
-    """Read these columns of a table, numbers of trials in the place of weights."""
+    """Read these columns of a table, numbers of trials in the place of weights; outcomes at a horizon are made."""
     try:
-        return table.read(exclude_bad=request.exclude_bad, groups=request.groups, **columns)
+        read = table.read(exclude_bad=request.exclude_bad, groups=request.groups, **columns)
     except InputError as problem:
-        raise or_left_out(of_trials(problem) if request.trials else problem) from None
+        problem = of_trials(problem) if request.trials else problem
+        if request.horizon is not None:
+            argument = _OF_A_HORIZON.get(problem.argument, problem.argument)
+            problem = type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed)
+        raise or_left_out(problem) from None
+    return read if request.horizon is None else _with_outcomes(table, read, request, request.horizon)
+
+
+def _with_outcomes(table: Table, read: Columns, request: CalibrationRequest, horizon: float) -> Columns:
+    """The rows whose outcome is known at a horizon, with weights for the others."""
+    names = {_OF_A_HORIZON.get(argument, argument): name for argument, name in read.names.items()}
+    strata = None
+    if request.strata is not None:
+        table.require([request.strata], "strata")
+        if table.summed:
+            raise InputError("strata", "cannot be used with a table that is read lazily; collect it first")
+        strata = table.ranks(request.strata, "strata")
+        if (strata < 0).any():
+            row = int(np.argmax(strata < 0))
+            raise InputError("strata", f"column {request.strata!r}: row {row} is missing", row=row)
+        names["strata"] = request.strata
+    least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
+    try:
+        found = censored_outcomes(read.sample_weight, read.y_true, horizon, strata=strata, least_followed=least)
+    except InputError as problem:
+        raise in_table(problem, table, names) from None
+    known = found.known
+    if not known.size:
+        raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
+    return replace(
+        read,
+        y_true=found.y_true[known],
+        y_prob=np.asarray(read.y_prob)[known],
+        sample_weight=found.sample_weight[known],
+        names=names,
+        groups=None if read.groups is None else read.groups[known],
+        followed=Followed(horizon, found.n_unknown, least, names["time"], names["event"], request.strata),
+    )
 
 
 def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last: bool) -> Audited:
-    chosen = table.choose(**request.columns)
-    kept = not table.has_rows
-    if request.max_weight is not None and "sample_weight" not in chosen.names and not kept:
+    columns = table.choose(**request.columns)
+    is_sketch = not table.has_rows
+    if request.max_weight is not None and "sample_weight" not in columns.names and not is_sketch:
         raise InputError("max_weight", "has no effect: there are no weights")
-    check_drift(request, chosen.names)
+    check_drift(request, columns.names)
     begun = time.monotonic()
-    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=request.exclude_bad)
+    sketch, n_excluded = table.sketched(columns.names, exclude_bad=request.exclude_bad)
     seconds = time.monotonic() - begun
     if last and not (request.by or request.drift or request.find):
         table.close()
-    say_guessed(chosen.names, chosen.guessed, listener.note)
+    say_guessed(columns.names, columns.guessed, listener.note)
     say_excluded(n_excluded, listener)
     title = request.title or table.name
     title = f"{title}, rows" if title else "Rows"
@@ -203,7 +260,8 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     request.refuse(*chance_of(sample.binary, request.n_resamples))
     if weights_differ(sample):
         request.refuse(
-            *(["unbounded"] if request.max_weight is None else []), *([] if request.find else ["weighted sums"])
+            *(["unbounded", *nothing_decided(request)] if request.max_weight is None else []),
+            *([] if request.find else ["weighted sums"]),
         )
     draws = None if request.max_weight is None else draws_of_cells(sample, sketch.moments(), request.max_weight)[1]
     audit = audit_sample(
@@ -217,11 +275,16 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     listener.stage("Bounds")
     audit = with_bounds(audit, sketch, draws)
     road = road_of(table, sketch)
-    listener.note(f"{road}" if kept else f"{road} That took {seconds:.1f} s.")
+    listener.note(f"{road}" if is_sketch else f"{road} That took {seconds:.1f} s.")
     # Whether values repeat is not looked up among so many rows: what is said is true either way.
-    perhaps = None if kept else perhaps_groups(table.columns, set(chosen.names.values()))
-    audit = replace(audit, columns=chosen.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)
+    perhaps = None if is_sketch else perhaps_groups(table.columns, set(columns.names.values()))
+    audit = replace(audit, columns=columns.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)
     return Audited(replace(audit, perhaps_groups=perhaps))
+
+
+def nothing_decided(request: AuditRequest) -> list[str]:
+    """Whether rows that nothing is proved of are not tested either."""
+    return [] if request.n_resamples or request.by or request.drift else ["nothing decided"]
 
 
 def chance_of(binary: bool, n_resamples: int) -> list[str]:
@@ -246,7 +309,7 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
     except InputError as problem:
         raise or_several(in_table(problem, table, read.names), request.y_prob) from None
     if request.max_weight is None and (read.groups is not None or read.sample_weight is not None):
-        request.refuse("unbounded")
+        request.refuse("unbounded", *nothing_decided(request))
     title = request.title or table.name
     audit = audit_classes(sample, request, groups=read.groups, title=title, progress=listener.stage)
     perhaps = None if request.groups else _belonging(table, {*read.names.values(), *columns})
@@ -293,6 +356,13 @@ def audit_table(
     exclude_bad: bool = ...,
     unweighted: bool = ...,
     groups: str | None = ...,
+    sampling_fractions: Any = ...,
+    outcome_free_weights: bool = ...,
+    time: str | None = ...,
+    event: str | None = ...,
+    horizon: float | None = ...,
+    strata: str | None = ...,
+    least_followed: float | None = ...,
     max_weight: float | None = ...,
     pos_label: Any = ...,
     max_distance: float | None = ...,
@@ -323,6 +393,13 @@ def audit_table(
     exclude_bad: bool = ...,
     unweighted: bool = ...,
     groups: str | None = ...,
+    sampling_fractions: Any = ...,
+    outcome_free_weights: bool = ...,
+    time: str | None = ...,
+    event: str | None = ...,
+    horizon: float | None = ...,
+    strata: str | None = ...,
+    least_followed: float | None = ...,
     max_weight: float | None = ...,
     pos_label: Any = ...,
     max_distance: float | None = ...,
@@ -352,6 +429,13 @@ def audit_table(
     exclude_bad: bool = False,
     unweighted: bool = False,
     groups: str | None = None,
+    sampling_fractions: Any = None,
+    outcome_free_weights: bool = False,
+    time: str | None = None,
+    event: str | None = None,
+    horizon: float | None = None,
+    strata: str | None = None,
+    least_followed: float | None = None,
     max_weight: float | None = None,
     pos_label: Any = None,
     max_distance: float | None = None,
@@ -396,7 +480,15 @@ def audit_table(
         Leave out a column that holds weights by its name.
     groups : str, optional
         Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent:
-        all that is said about chance goes by group, of segments and drift too. Only for tables whose rows are read.
+        every statement about chance goes by group, of segments and drift too. Only for tables whose rows are read.
+    sampling_fractions : mapping, optional
+        Share of rows that were kept of each outcome, as for `audit`. Only for tables whose rows are read, without `by`
+        and `drift`.
+    outcome_free_weights : bool, default False
+        As for `audit`; sums in cells are tested with weights only if this is declared.
+    time, event, horizon, strata, least_followed : optional
+        As for `censored_outcomes`, with names of columns: outcomes are of the event by the horizon, and rows that left
+        before are made up for by weights. In the place of `y_true` and `sample_weight`.
     max_weight : float, optional
         As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
     pos_label : label, optional
@@ -465,6 +557,13 @@ def audit_table(
         exclude_bad=exclude_bad,
         unweighted=unweighted,
         groups=groups,
+        sampling_fractions=sampling_fractions,
+        outcome_free_weights=outcome_free_weights,
+        time=time,
+        event=event,
+        horizon=horizon,
+        strata=strata,
+        least_followed=least_followed,
         max_weight=max_weight,
         pos_label=pos_label,
         max_distance=max_distance,
@@ -479,11 +578,11 @@ def audit_table(
         distinct=distinct,
     )
     Search.of(request)  # refused before anything is read
-    opened = open_table(table, filesystem=filesystem, pos_label=pos_label, distinct=distinct)
+    source = open_table(table, filesystem=filesystem, pos_label=pos_label, distinct=distinct)
     with watched(progress) as tell:
         if several:
-            return audit_forecasts(opened, several, request, Listener(tell))
-        return audit_opened(opened, request, Listener(tell)).audit
+            return audit_forecasts(source, several, request, Listener(tell))
+        return audit_opened(source, request, Listener(tell)).audit
 
 
 MOST = 8
@@ -501,16 +600,18 @@ def check_forecasts(names: Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(names, bytes) or not isinstance(names, Sequence):
         raise InputError("y_prob", f"is {names!r:.40}", allowed=_WAYS)
-    found = tuple(names)
-    for name in found:
+    forecasts = tuple(names)
+    for name in forecasts:
         text("" if name is None else name, "y_prob")
         if "," in name or "*" in name:
-            said = f"{name!r} stands for columns of classes; forecasts that are compared are columns of one probability"
-            raise InputError("y_prob", said)
-    if not 2 <= len(found) <= MOST or len(set(found)) < len(found):
-        what = "names a column twice" if len(set(found)) < len(found) else f"names {len(found)}"
+            problem = (
+                f"{name!r} stands for columns of classes; forecasts that are compared are columns of one probability"
+            )
+            raise InputError("y_prob", problem)
+    if not 2 <= len(forecasts) <= MOST or len(set(forecasts)) < len(forecasts):
+        what = "names a column twice" if len(set(forecasts)) < len(forecasts) else f"names {len(forecasts)}"
         raise InputError("y_prob", what, allowed=_WAYS)
-    return found
+    return forecasts
 
 
 def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, listener: Listener) -> Comparison:
@@ -526,25 +627,25 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
     rng, seed = seeded(request.random_state)
     shared = int(rng.integers(2**31)) if seed is None else seed
     request = replace(request, random_state=shared)
-    given = None if request.given is None else request.given - {"random_state"}  # the comparison draws by it
+    explicit = None if request.explicit is None else request.explicit - {"random_state"}  # the comparison draws by it
     audited = []
     for name in forecasts:
         title = f"{name} of {request.title or table.name}" if request.title or table.name else name
         listener_of = replace(listener, note=partial(_say_of, name, listener.note))
-        one = replace(request, y_prob=name, title=title, given=given)
-        done = audit_opened(table, one, listener_of, last=name == forecasts[-1])
-        rest = tuple(each for each in done.audit.not_looked_at if each not in forecasts)
-        audited.append(replace(done, audit=replace(done.audit, not_looked_at=rest)))
+        one = replace(request, y_prob=name, title=title, explicit=explicit)
+        audit = audit_opened(table, one, listener_of, last=name == forecasts[-1])
+        rest = tuple(each for each in audit.audit.not_looked_at if each not in forecasts)
+        audited.append(replace(audit, audit=replace(audit.audit, not_looked_at=rest)))
     listener.stage("Comparison")
     audits, rows = [each.audit for each in audited], [each.rows for each in audited]
     groups = [each.groups for each in audited]
-    found = compare(forecasts, audits, rows, groups=groups, level=request.level, seed=shared)
-    refuse_idle_seed(found, request.given)
-    return found
+    comparison = compare(forecasts, audits, rows, groups=groups, level=request.level, seed=shared)
+    refuse_idle_seed(comparison, request.explicit)
+    return comparison
 
 
-def _say_of(name: str, say: Callable[[str], None], said: str) -> None:
-    say(f"{name}: {said}")
+def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
+    say(f"{name}: {sentence}")
 
 
 def keep_rows(
@@ -561,13 +662,15 @@ def keep_rows(
     if not table.has_rows:
         raise InputError("FILE", "holds sketches already", allowed="calibrant merge adds them up")
     classes = table.choose_classes(request.y_prob)
+    request.refuse(*kinds_of(table, request.y_true, request.y_prob))
     if classes is not None:
         raise InputError("y_prob", "names columns of classes, and a sketch is of one; name one column as y_prob")
     listener.stage("Reading")
     table.require(request.by, "by")
-    chosen = table.choose(**request.columns)
-    refuse_own_columns(chosen.names, by=request.by)
-    say_guessed(chosen.names, chosen.guessed, listener.note)
-    written = write_rows(table, path, names=chosen.names, by=request.by, exclude_bad=request.exclude_bad)
+    table.row_keys = request.by
+    columns = table.choose(**request.columns)
+    refuse_own_columns(columns.names, by=request.by)
+    say_guessed(columns.names, columns.guessed, listener.note)
+    written = write_rows(table, path, names=columns.names, by=request.by, exclude_bad=request.exclude_bad)
     say_excluded(written.n_excluded, listener)
     return written

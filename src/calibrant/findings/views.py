@@ -17,14 +17,14 @@ def view(module: str, name: str) -> Any:
 
 
 class Finding(Result):
-    """What every finding can be asked to show of itself."""
+    """Ways in which every finding shows itself."""
 
     def __str__(self) -> str:
         """The answer in about ten lines; `summary` is the whole page."""
         return str(view("text", "short")(self))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first screen, sentences and picture."""
+        """Page of a notebook: the first screen, sentences and picture."""
         return str(view("notebook", "cell")(self))
 
     def summary(self) -> str:

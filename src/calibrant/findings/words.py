@@ -25,8 +25,13 @@ _NAMED = 5  # columns that a sentence names
 _TOLD = 3  # segments that a sentence names
 _ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
+CELLS_MIX_WEIGHTS = (
+    "weights may tell outcomes, and sums in cells do not say how; read the rows one by one, or declare with "
+    "--outcome-free-weights (in Python outcome_free_weights=True) that weights say nothing of outcomes"
+)
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions errs by more than noise."
+NO_REGION_SEEN = "Over all rows, no range of predictions stands out."  # where nothing was tested
 
 
 def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:
@@ -111,8 +116,8 @@ def ends(low: float, high: float, before: float | None = None, after: float | No
                 return repr(read)
         return repr(end)
 
-    def apart(read: float, neighbour: float | None, rounding: str) -> bool:
-        return neighbour is None or (neighbour < read if rounding == ROUND_FLOOR else read < neighbour)
+    def apart(prediction: float, neighbour: float | None, rounding: str) -> bool:
+        return neighbour is None or (neighbour < prediction if rounding == ROUND_FLOOR else prediction < neighbour)
 
     return shown(low, before, ROUND_FLOOR), shown(high, after, ROUND_CEILING)
 
@@ -146,9 +151,9 @@ def segments_in_words(
         return f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)
     be = f"{off:,} are" if off > 1 else "1 is" if off else "none is"
-    said = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {be} off by more than noise"
+    sentence = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {be} off by more than noise"
     if not off:
-        return f"{said}."
+        return f"{sentence}."
     errs = [segment for segment in segments if segment.reject]
 
     def told(segment: Segment) -> str:
@@ -157,12 +162,12 @@ def segments_in_words(
         return f"{name}, {off_by} ({counted(segment.n_rows, 'row')})"
 
     if off == 1:
-        return f"{said}: {told(errs[0])}."
+        return f"{sentence}: {told(errs[0])}."
     which = "" if off <= _TOLD else "; those with the largest smooth error"
     more = f"; and {off - _TOLD:,} more" if off > _TOLD else ""
     other = _other_way(errs)
     more += "" if other is None else f", such as {told(other)}"
-    return f"{said}{which}: {'; '.join(told(each) for each in errs[:_TOLD])}{more}."
+    return f"{sentence}{which}: {'; '.join(told(each) for each in errs[:_TOLD])}{more}."
 
 
 _Either = TypeVar("_Either", "Segment", "FoundSegment")
@@ -170,42 +175,42 @@ _Either = TypeVar("_Either", "Segment", "FoundSegment")
 
 def _other_way(segments: Sequence[_Either]) -> _Either | None:
     """The first that errs in the other direction than all of those told."""
-    told = {each.direction for each in segments[:_TOLD]}
-    return next((each for each in segments[_TOLD:] if each.direction not in told), None)
+    directions = {each.direction for each in segments[:_TOLD]}
+    return next((each for each in segments[_TOLD:] if each.direction not in directions), None)
 
 
-def found_in_words(found: FoundSegments, above: str | None = None) -> str:
-    """Which segments that nobody named are off, the strongest evidence first; or how the search ended.
+def found_in_words(segments: FoundSegments, above: str | None = None) -> str:
+    """Sentence on the segments that a search found, the strongest evidence first; or how it ended.
 
     The size of one may have been told `above`, in other words.
     """
-    made_of = f"made of {', '.join(found.features)} ({found.searched})"
-    certain = "" if found.impossible is None else f" Not among them: {found.impossible.summary()}"
-    p = f"p = {found.pvalue:.2g}"
-    if found.n_tested == 1:
+    made_of = f"made of {', '.join(segments.features)} ({segments.searched})"
+    certain = "" if segments.impossible is None else f" Not among them: {segments.impossible.summary()}"
+    p = f"p = {segments.pvalue:.2g}"
+    if segments.n_tested == 1:
         needs = f"{MIN_ROWS} rows, fewer than all, in which either outcome is to be expected at least once"
         return f"No segment {made_of} could be looked at, only all rows together: a segment needs {needs}.{certain}"
-    searched = f"Of {counted(found.n_tested, 'segment')} {made_of}"
-    if not found.segments:
+    searched = f"Of {counted(segments.n_tested, 'segment')} {made_of}"
+    if not segments.segments:
         return f"{searched}, none is proved off, allowing for all of them ({p}).{certain}"
     first, *others = (
-        f"where {each.name}, {TOLD_ABOVE}" if each.name == above else each.words for each in found.segments[:_TOLD]
+        f"where {each.name}, {TOLD_ABOVE}" if each.name == above else each.words for each in segments.segments[:_TOLD]
     )
-    if not any(each.conditions for each in found.segments):
+    if not any(each.conditions for each in segments.segments):
         return f"{searched}, none differs from the rest beyond chance: predictions are {first} ({p})."
-    be = "is" if found.n_beyond == 1 else "are"
+    be = "is" if segments.n_beyond == 1 else "are"
     more = "".join(f"; {each}" for each in others)
-    least = len(found.segments) - 1 - len(others)
+    least = len(segments.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
-    told = len(found.segments)
-    few = f"; {told} of them explain{'s' * (told == 1)} the others" if found.n_beyond > told else ""
-    other = _other_way(found.segments)
+    n_listed = len(segments.segments)
+    few = f"; {n_listed} of them explain{'s' * (n_listed == 1)} the others" if segments.n_beyond > n_listed else ""
+    other = _other_way(segments.segments)
     more += "" if other is None else f", such as {other.words}"
-    shown = (*found.segments[:_TOLD], *(() if other is None else (other,)))
+    shown = (*segments.segments[:_TOLD], *(() if other is None else (other,)))
     of_range = any(each.in_part and each.name != above for each in shown)
     rows = "all its rows, or of the range of predictions that is given" if of_range else "all its rows"
     few += f", each told with the error of {rows}" if others else ""
-    return f"{searched}, {found.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
+    return f"{searched}, {segments.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
 
 
 def segments_sorted(level: float, *, chance: bool) -> str:
@@ -245,12 +250,12 @@ def segment_in_words(segment: Segment) -> str:
 
 def _which_way(period: Period) -> str:
     """What fits best; of a slope that is a shift too, the shift: where all predictions are small they are alike."""
-    said = period.reading.alternative
+    alternative = period.reading.alternative
     off = period.base_rate - period.mean_prediction
     noise = math.sqrt(period.mean_prediction * (1.0 - period.mean_prediction) / max(period.n_rows, 1))
-    if "confident" in said and abs(off) > _PLAIN * noise:
+    if "confident" in alternative and abs(off) > _PLAIN * noise:
         return f"forecasts too {'low' if off > 0.0 else 'high'}"
-    return said
+    return alternative
 
 
 def enough(reading: MonitorReading) -> bool:
@@ -267,23 +272,27 @@ def periods_in_words(periods: Sequence[Period]) -> str:
     first = next((i for i, period in enumerate(periods) if period.reading.reject), None)
     if first is None:
         last = periods[-1].reading
-        said = f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
+        sentence = (
+            f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
+        )
     else:
         alarm = periods[first]
         p = at_most(alarm.reading.pvalue, 2)
         by = _period(alarm)
-        said = f"By {by} there was enough evidence against calibration (anytime-valid p = {p}): {_which_way(alarm)}."
+        sentence = (
+            f"By {by} there was enough evidence against calibration (anytime-valid p = {p}): {_which_way(alarm)}."
+        )
         fallen = [i for i in range(first, len(periods)) if not enough(periods[i].reading)]
         if fallen and fallen[-1] + 1 < len(periods):
             again = _period(periods[fallen[-1] + 1])
-            said += f" After that it was too weak for a while; since {again} it has been enough throughout."
+            sentence += f" After that it was too weak for a while; since {again} it has been enough throughout."
         elif fallen:
             needed = f"{1.0 / alarm.reading.level:.3g}"
             left = at_least(periods[-1].reading.evalue, 2)
-            said += f" Since then it has fallen to {left} ({needed} is enough): the error may be gone, or the alarm"
-            said += " was chance."
+            sentence += f" Since then it has fallen to {left} ({needed} is enough): the error may be gone, or the alarm"
+            sentence += " was chance."
     compared = [(period.period, period.since_reference) for period in periods if period.since_reference is not None]
     if not compared:
-        return said
-    by, found = next(((by, found) for by, found in compared if found.reject), compared[-1])
-    return f"{said} {found.summary_by(by)}"
+        return sentence
+    by, reading = next(((by, reading) for by, reading in compared if reading.reject), compared[-1])
+    return f"{sentence} {reading.summary_by(by)}"

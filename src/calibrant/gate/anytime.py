@@ -28,7 +28,7 @@ from calibrant.door.output import alone_with, write_whole_bytes
 from calibrant.door.overlap import Overlap, find_overlap
 from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
-from calibrant.door.row_samples import ENOUGH
+from calibrant.door.row_samples import CERTAIN, ENOUGH
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -50,6 +50,8 @@ _LAYOUT, _READ = 5, (2, 3, 4, 5)
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
 _ONE = "say one of the two"
+_MOST_FILES = 4096
+"""Of which a state keeps the fingerprints."""
 
 
 class CalibrationGate:
@@ -114,6 +116,7 @@ class CalibrationGate:
         self._proved = _NOTHING
         self._n_batches = 0
         self._held: tuple[Identity, ...] = ()  # sources that were added
+        self.files: tuple[str, ...] = ()  # fingerprints of their files
         self.provenance = Provenance()
         self._digests: tuple[str, ...] = ()  # of batches that were added with `once` before layout 3
         self._lock = threading.Lock()
@@ -141,7 +144,7 @@ class CalibrationGate:
             Refuse rows that an earlier batch held also where so few may be equal by chance: for a job that may be run
             twice. Without it such batches are added, and only copies beyond chance are refused (docs/identity.md).
         distinct : bool, default False
-            Say that these are other rows than any before, whatever they hold.
+            Say that these are other rows than any before, equal or not.
 
         Returns
         -------
@@ -171,9 +174,9 @@ class CalibrationGate:
         """Sources that were added and are remembered."""
         return self._held
 
-    def begun(self, rows: Ordered, *, certain: bool = True, path: str | None = None) -> Begun:
+    def begun(self, rows: Ordered, *, certain: bool = True, path: str | None = None, distinct: bool = False) -> Begun:
         """How many of the first rows were added before, as all that earlier sources hold, and by which of these."""
-        return find_begun(rows, self._held, certain=certain, path=path)
+        return find_begun(rows, self._held, certain=certain, path=path, distinct=distinct)
 
     def add(
         self,
@@ -233,12 +236,10 @@ class CalibrationGate:
         origin: Origin | None = None,
     ) -> GateResult:
         """As `update_sketch`, of rows that are known by these identities."""
-        batch = CalibrationSketch.merge([sketch])  # of one moment, should others add rows meanwhile
+        batch = CalibrationSketch.sum_of([sketch])  # of one moment, should others add rows meanwhile
         digest = _digest(*batch.cells()) if self._digests else ""
         listener = Batch(claims or batch.claims(), digest, after.sources, once, distinct, origin)
-        return self._add(
-            self._draws(batch)[1], lambda seen: CalibrationSketch.merge([seen, batch], distinct=True), listener
-        )
+        return self._add(self._draws(batch)[1], lambda seen: CalibrationSketch.sum_of([seen, batch]), listener)
 
     def _add(
         self, batch: AnyDraws, join: Callable[[CalibrationSketch], CalibrationSketch], listener: Batch
@@ -248,30 +249,34 @@ class CalibrationGate:
         if listener.once and listener.distinct:
             raise InputError("distinct", "says that the rows are others, and once asks whether they are", allowed=_ONE)
         with self._lock:  # batches of several threads come one after the other
-            held = tuple(each for at, each in enumerate(self._held) if at not in listener.replaces)
-            if not listener.distinct:
-                self._refuse_again(listener, held)
+            identities = tuple(each for at, each in enumerate(self._held) if at not in listener.replaces)
+            self._refuse_again(listener, identities)
             past, before = None, float(self._seen.n_rows)
             if self._seen.has_weight:
                 past = self._draws(self._seen)[1].pooled
             won = self._won.after(past, batch, self._n_batches, before)
-            seen = join(CalibrationSketch.merge([self._seen]))  # a batch that is refused leaves the gate as it was
+            sketch = join(CalibrationSketch.sum_of([self._seen]))  # a batch that is refused leaves the gate as it was
             squared = self._squared + batch.n_units * Spread.of(batch).squared
-            result = self._result(seen, won, squared)
-            self._seen, self._won, self._squared, self._proved = seen, won, squared, result.lower_distance
+            result = self._result(sketch, won, squared)
+            self._seen, self._won, self._squared, self._proved = sketch, won, squared, result.lower_distance
             self._n_batches += 1
-            self._held = remembered((*held, *listener.kept()))
+            self._held = remembered((*identities, *listener.identities()))
             return result
 
-    def _refuse_again(self, listener: Batch, held: Sequence[Identity]) -> None:
+    def _refuse_again(self, listener: Batch, identities: Sequence[Identity]) -> None:
+        if listener.distinct:
+            whole, path = listener.claims[0], listener.origin and listener.origin.path
+            if path and any(each.path == path and each.equals(whole) for each in identities):
+                raise _again("once", "were added before", Overlap("copy", len(identities), (0,), whole.count, CERTAIN))
+            return
         if listener.digest in self._digests:
             raise _again("once", "are exactly those of an earlier batch")
         # Where the first rows are known, what else begins as they do was settled when they came.
         claims = [replace(each, head=None) for each in listener.claims] if listener.replaces else listener.claims
-        sources = [*([each] for each in held), claims]
-        overlap = find_overlap(sources, about=len(held))
+        sources = [*([each] for each in identities), claims]
+        overlap = find_overlap(sources, about=len(identities))
         if overlap is not None and (overlap.certain or listener.once):
-            names = [*(f"earlier batch {at}" for at in range(1, len(held) + 1)), "this batch"]
+            names = [*(f"earlier batch {at}" for at in range(1, len(identities) + 1)), "this batch"]
             raise _again("once", f"were added before: {overlap.sentence(names)}", overlap)
 
     def reading(self) -> GateResult:
@@ -279,19 +284,19 @@ class CalibrationGate:
         with self._lock:
             return self._result(self._seen, self._won, self._squared)
 
-    def _result(self, seen: CalibrationSketch, won: Won, squared: float) -> GateResult:
-        if not seen.has_weight:
-            found = GateResult("undecided", self.max_distance, _NOTHING, self.level, seen.n_rows, None, anytime=True)
-            return self._with_premises(found)
+    def _result(self, sketch: CalibrationSketch, won: Won, squared: float) -> GateResult:
+        if not sketch.has_weight:
+            result = GateResult("undecided", self.max_distance, _NOTHING, self.level, sketch.n_rows, None, anytime=True)
+            return self._with_premises(result)
         bets = Bets.against(self.max_distance)
-        sample, units, moved = self._draws(seen)
+        sample, units, moved = self._draws(sketch)
         spread = Spread.of(units).knowing(squared / units.n_units)
         ends = AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved)
         return self._with_premises(ends.result(self.max_distance))
 
-    def _with_premises(self, found: GateResult) -> GateResult:
+    def _with_premises(self, result: GateResult) -> GateResult:
         weighted = self.max_weight is not None
-        return replace(found, premises=replace(found.premises, weighted=weighted, max_weight=self.max_weight))
+        return replace(result, premises=replace(result.premises, weighted=weighted, max_weight=self.max_weight))
 
     def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, AnyDraws, float]:
         """Its rows as a sample and as draws, and how far its distance can be from theirs."""
@@ -315,6 +320,7 @@ class CalibrationGate:
                 "proved": [*self._proved],
                 "added": self._digests,
                 "held": [each.to_list() for each in self._held],
+                "files": self.files,
                 "provenance": self.provenance.to_dict(),
                 "seen": base64.b64encode(self._seen.to_bytes()).decode(),
             }
@@ -348,7 +354,7 @@ class CalibrationGate:
         n, total, weight, squares, cross, squared_weight = map(float, state["won"])
         low, high = map(float, state["proved"])
         gate._won, gate._proved = Won(n, total, weight, squares, cross, squared_weight), Interval(low, high)
-        gate._digests = tuple(state["added"])
+        gate._digests, gate.files = tuple(state["added"]), tuple(map(str, state.get("files", ())))
         gate._squared = float(state["squared"])
         gate._seen = CalibrationSketch.from_bytes(base64.b64decode(state["seen"], validate=True))
         read = state["provenance"] if state["layout"] > 3 else {"complete": not gate._n_batches}
@@ -369,10 +375,12 @@ class CalibrationGate:
         if len(self._digests) > self._n_batches or not all(map(_DIGEST.fullmatch, self._digests)):
             raise InputError("added", "names batches that were not added")
         # Cells may count squares of weights twice, and the widths of cells add a little.
-        held = 0.0 <= weight <= 1.1 * n and abs(total) <= 1.1 * n and abs(cross) <= 1.1 * squared_weight
-        held &= weight * weight <= 1.1 * n * squared_weight and squared_weight <= 2.2 * n and 0.0 <= squares <= 2.2 * n
-        held &= self.max_weight is not None or weight == squared_weight == n
-        if not held:
+        possible = 0.0 <= weight <= 1.1 * n and abs(total) <= 1.1 * n and abs(cross) <= 1.1 * squared_weight
+        possible &= (
+            weight * weight <= 1.1 * n * squared_weight and squared_weight <= 2.2 * n and 0.0 <= squares <= 2.2 * n
+        )
+        possible &= self.max_weight is not None or weight == squared_weight == n
+        if not possible:
             raise InputError("won", f"has sums that {n:g} rows cannot have")
         if self._seen.resolution != CalibrationSketch().resolution:
             raise InputError("seen", f"has the resolution {self._seen.resolution}")
@@ -402,8 +410,8 @@ class CalibrationGate:
 
     def __repr__(self) -> str:
         """Limit, rows and ends in a line."""
-        seen = f"{counted(self._seen.n_rows, 'row')} in {counted(self._n_batches, 'batch', 'batches')}"
-        return f"CalibrationGate(max_distance={self.max_distance:g}, level={self.level:g}): {seen}"
+        rows = f"{counted(self._seen.n_rows, 'row')} in {counted(self._n_batches, 'batch', 'batches')}"
+        return f"CalibrationGate(max_distance={self.max_distance:g}, level={self.level:g}): {rows}"
 
 
 class Origin(NamedTuple):
@@ -414,7 +422,7 @@ class Origin(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What is known of a batch: its identities, and of which sources it holds all rows beside new ones."""
+    """A batch: its identities, and the sources that it repeats whole beside new rows."""
 
     claims: tuple[Identity, ...]
     digest: str
@@ -423,19 +431,21 @@ class Batch(NamedTuple):
     distinct: bool
     origin: Origin | None = None
 
-    def kept(self) -> tuple[Identity, ...]:
+    def identities(self) -> tuple[Identity, ...]:
         """What is remembered of it: nothing of so few rows that nothing follows from them, unless it is asked for."""
         parts = self.claims[1:] or self.claims
-        kept = [each for each in parts if self.once or self.distinct or each.bits >= ENOUGH]
-        if kept and self.origin is not None:
-            kept[0] = replace(
-                kept[0], path=self.origin.path if len(kept) == 1 else None, n_excluded=self.origin.n_excluded
+        identities = [each for each in parts if self.once or self.distinct or each.bits >= ENOUGH]
+        if identities and self.origin is not None:
+            identities[0] = replace(
+                identities[0],
+                path=self.origin.path if len(identities) == 1 else None,
+                n_excluded=self.origin.n_excluded,
             )
-        return tuple(kept)
+        return tuple(identities)
 
 
 class AddedBeforeError(InputError):
-    """Rows that a gate has already: `overlap` says of which batches, where these are told apart."""
+    """Rows that a gate has already: `overlap` names their batches, where these can be distinguished."""
 
     overlap: Overlap | None = None
 
@@ -455,6 +465,7 @@ def _digest(*columns: npt.NDArray[Any]) -> str:
 
 _SO_FAR = "--so-far, without FILE, says what is proved so far"
 _DISTINCT = f"--distinct says that they are other rows; {_SO_FAR}"
+_OTHER_NAME = f"other rows are taken with --distinct from a file of another name; {_SO_FAR}"
 
 
 def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> GateResult:
@@ -468,7 +479,7 @@ def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: 
 
 
 def gate_so_far(state: Path, **options: float | None) -> tuple[GateResult, Premises]:
-    """What the rows of a state prove, with none added; options that are given must be its own."""
+    """Gate the rows of a state, with none added; options that are given must be its own."""
     if not os.path.lexists(state):
         raise FileError("--anytime", f"{str(state)!r} does not exist; name a FILE to begin it with")
     try:
@@ -506,28 +517,34 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
     if column and request.sample_weight is None and table.has_rows:
         problem = f"is missing, and the rows of {str(state)!r} have column {column!r}; nothing was added"
         raise InputError("sample_weight", problem)
-    said: dict[str, Any] = {}
-    read, names = read_opened(table, request, replace(listener, premise=said.__setitem__))
-    gate.provenance = _joined(gate.provenance, _provenance(table, names, request, said), state)
+    entries: dict[str, Any] = {}
+    read, names = read_opened(table, request, replace(listener, premise=entries.__setitem__))
+    gate.provenance = _joined(gate.provenance, _provenance(table, names, request, entries), state)
     listener.stage("Bounds")
-    adding = _Adding(gate, state, table, names, request, listener, Origin(table.path_print, said.get("n_excluded", 0)))
+    adding = _Adding(
+        gate, state, table, names, request, listener, Origin(table.path_print, entries.get("n_excluded", 0))
+    )
     with named_as_in_table(table, names), adding.in_words():
-        found = adding.sums(read) if isinstance(read, CalibrationSketch) else adding.rows(read)
+        result = adding.sums(read) if isinstance(read, CalibrationSketch) else adding.rows(read)
+    gate.files = tuple(dict.fromkeys([*gate.files, *table.file_prints.values()]))[-_MOST_FILES:]
     gate.save(state)
     of_file: dict[str, Any] = {
-        name: said[name] for name in ("not_looked_at", "searchable", "top_label") if name in said
+        name: entries[name] for name in ("not_looked_at", "searchable", "top_label") if name in entries
     }
     for name, value in {**of_file, **_of_all_rows(gate)}.items():
         listener.premise(name, value)
     listener.premise("loose_limit", loose_limit_of(gate._seen.sample, gate.max_distance))
-    return found
+    return result
 
 
-def _provenance(table: tables.Table, names: dict[str, str], request: GateRequest, said: dict[str, Any]) -> Provenance:
-    """How the rows of one file were read."""
+def _provenance(
+    table: tables.Table, names: dict[str, str], request: GateRequest, entries: dict[str, Any]
+) -> Provenance:
+    """Provenance of the rows of one file."""
     label = None if request.pos_label is None else str(request.pos_label)
-    perhaps, complete = said.get("perhaps_groups"), table.has_rows
-    return Provenance(names, request.unweighted, request.exclude_bad, request.distinct, label, perhaps, complete)
+    perhaps, complete = entries.get("perhaps_groups"), table.has_rows
+    distinct = request.distinct or table.of_distinct
+    return Provenance(names, request.unweighted, request.exclude_bad, distinct, label, perhaps, complete)
 
 
 def _joined(before: Provenance, later: Provenance, state: Path) -> Provenance:
@@ -552,7 +569,7 @@ class _Adding:
 
     @property
     def file(self) -> str:
-        """What it is called."""
+        """Its name."""
         return self.table.name or "FILE"
 
     def rows(self, read: tables.Columns) -> GateResult:
@@ -561,37 +578,37 @@ class _Adding:
         rows = Ordered(*read_columns(read.y_true, read.y_prob, weight, batch=True), None, "", (len(read.y_true),))
         if not read.n_excluded:
             rows = replace(rows, **self.table.ids_in_order(self.names))
-        begun = NOTHING
-        if not self.request.distinct:
-            begun = self.gate.begun(rows, certain=False, path=self.origin.path)
-        self._tell(begun, rows, len(rows.v))
         distinct = self.request.distinct
+        begun = self.gate.begun(rows, certain=False, path=self.origin.path, distinct=distinct)
+        self._tell(begun, rows, len(rows.v))
         return self.gate.add(rows, after=begun, once=not distinct, distinct=distinct, origin=self.origin)
 
     def sums(self, read: CalibrationSketch) -> GateResult:
         """Add sums of rows, likewise."""
-        begun, rest, table = NOTHING, read, self.table
+        rest, table, distinct = read, self.table, self.request.distinct
         bad = self.request.exclude_bad
-        if table.has_rows:
-            if not self.request.distinct:
-                begun = table.begun(self.names, self.gate.held, read.n_rows, exclude_bad=bad)
-            self._tell(begun, None, read.n_rows)
-            if begun.count:
-                start = begun.count + self.gate.held[begun.sources[0]].n_excluded
-                rest = table.within(self.names, start, exclude_bad=bad)
-        distinct = self.request.distinct
+        begun = table.begun(self.names, self.gate.held, read.n_rows, exclude_bad=bad, distinct=distinct)
+        self._tell(begun, None, read.n_rows)
+        if begun.count:
+            start = begun.count + self.gate.held[begun.sources[0]].n_excluded
+            rest = table.within(self.names, start, exclude_bad=bad)
         claims = table.claims(self.names, read)
         return self.gate.add_sketch(rest, claims, after=begun, once=not distinct, distinct=distinct, origin=self.origin)
 
     def _tell(self, begun: Begun, rows: Ordered | None, n_rows: int) -> None:
-        """Tell how many rows are new; refuse rows of which none is, or that may begin as they do by chance."""
+        """Tell how many rows are new; refuse rows without a new one, or that may begin as they do by chance."""
+        state = repr(str(self.state))
         if not begun.count:
+            again = next((file for file, each in self.table.file_prints.items() if each in self.gate.files), None)
+            if again is not None:
+                said = f"{again!r} was added to {state} before, and did not change since; nothing was added"
+                raise InputError("FILE", said, allowed=_OTHER_NAME)
             return
-        first, state = self.gate.held[begun.sources[0]], repr(str(self.state))
-        same = rows is not None and rows.beginnings([first.count])[0].has_ids_of(first)
-        same |= first.path is not None and first.path == self.origin.path
+        first = self.gate.held[begun.sources[0]]
+        same_path = first.path is not None and first.path == self.origin.path
+        same = same_path or (rows is not None and rows.beginnings([first.count])[0].has_ids_of(first))
         if begun.count == n_rows:
-            raise self._all_there(n_rows, certain=first.bits >= ENOUGH or same)
+            raise self._all_there(n_rows, certain=first.bits >= ENOUGH or same, same_path=same_path)
         if first.bits < ENOUGH and not same:
             known = f"begins with the {counted(first.count, 'row')} that {state} already has"
             why = "too few events to tell a grown log from a new batch; nothing was added"
@@ -605,13 +622,13 @@ class _Adding:
             f"after {'it' if begun.count == 1 else 'them'} {'is' if new == 1 else 'are'} added."
         )
 
-    def _all_there(self, n_rows: int, *, certain: bool) -> InputError:
+    def _all_there(self, n_rows: int, *, certain: bool, same_path: bool) -> InputError:
         rows, state = counted(n_rows, "row"), repr(str(self.state))
-        said = f"all {rows} of {self.file} are already in {state}"
+        message = f"all {rows} of {self.file} are already in {state}"
         if not certain:
-            said = f"the {rows} of {self.file} are equal to rows that {state} has, too few events to tell a copy from "
-            said += "a new batch"
-        return InputError("FILE", f"{said}; nothing was added", allowed=_DISTINCT)
+            message = f"the {rows} of {self.file} are equal to rows that {state} has, too few events to tell a copy "
+            message += "from a new batch"
+        return InputError("FILE", f"{message}; nothing was added", allowed=_OTHER_NAME if same_path else _DISTINCT)
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
@@ -621,16 +638,17 @@ class _Adding:
             yield
         except AddedBeforeError as problem:
             if problem.overlap is not None and problem.overlap.how == "copy":
-                raise self._all_there(problem.overlap.count, certain=problem.overlap.certain) from None
-            said, ways = f"{self.file} and {state}: {problem.problem}", _DISTINCT
+                n_rows, certain = problem.overlap.count, problem.overlap.certain
+                raise self._all_there(n_rows, certain=certain, same_path=self.request.distinct) from None
+            message, ways = f"{self.file} and {state}: {problem.problem}", _DISTINCT
             if problem.overlap is not None and problem.overlap.how == "share" and problem.overlap.certain:
-                said = f"about {counted(problem.overlap.count, 'row')} of {self.file} are already in {state}"
+                message = f"about {counted(problem.overlap.count, 'row')} of {self.file} are already in {state}"
                 ways = f"give only its new rows; {_DISTINCT}"
-            raise InputError("FILE", f"{said}; nothing was added", allowed=ways) from None
+            raise InputError("FILE", f"{message}; nothing was added", allowed=ways) from None
         except OtherPopulationError as problem:
-            said = f"{self.file} and {state} cannot be one population ({problem.ends}): predictor, data or label "
+            message = f"{self.file} and {state} cannot be one population ({problem.ends}): predictor, data or label "
             ways = "for a new release begin another state with --anytime NEWSTATE"
-            raise InputError("FILE", f"{said}changed. Nothing was added", allowed=ways) from None
+            raise InputError("FILE", f"{message}changed. Nothing was added", allowed=ways) from None
 
 
 def _kept(state: Path, request: GateRequest) -> CalibrationGate:
@@ -648,7 +666,7 @@ def _kept(state: Path, request: GateRequest) -> CalibrationGate:
     return gate
 
 
-def _other(name: str, state: Path, value: float | None, held: float | None) -> InputError:
-    given, begun = ("missing" if each is None else f"{each!r}" for each in (value, held))
-    other = f"is {given}, and {str(state)!r} was begun {'without' if held is None else f'with {begun}'}"
+def _other(name: str, state: Path, value: float | None, before: float | None) -> InputError:
+    now, begun = ("missing" if each is None else f"{each!r}" for each in (value, before))
+    other = f"is {now}, and {str(state)!r} was begun {'without' if before is None else f'with {begun}'}"
     return InputError(name, other, allowed="limit, level and largest weight are fixed before the first row")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.coding import equalities
-from calibrant.door.columns import IntArray
+from calibrant.door.columns import IntArray, read_columns
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import Identity, identities
+from calibrant.door.overlap import find_overlap
 from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
-from calibrant.door.rows import Rows
+from calibrant.door.rows import Rows, read_fractions
+from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
 from calibrant.findings.tables import kinds_of
@@ -54,6 +57,7 @@ def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gate
     """Make every check that is asked for of a table that is open."""
     values: dict[str, Any] = {}
     checks = _checks(table, request, replace(listener, premise=values.__setitem__))
+    fractions = read_fractions(request.sampling_fractions)
     premises = Premises(
         request.level,
         max_distance=request.max_distance,
@@ -62,12 +66,14 @@ def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gate
         grouped=request.groups is not None,
         weighted=request.sample_weight is not None,
         trials=request.trials is not None,
+        sampling_fractions=None if fractions is None else (fractions.without, fractions.events),
+        fractions_given=fractions is not None,
         max_weight=request.max_weight,
         unweighted=request.unweighted,
         pos_label=request.pos_label,
         exclude_bad=request.exclude_bad,
         anytime=request.anytime is not None,
-        distinct=request.distinct,
+        distinct=request.distinct or table.of_distinct,
         complete=table.has_rows,
     )
     return Gated(table.name or "table", checks, replace(premises, **values))
@@ -84,7 +90,7 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
     table.require(request.find if request.find != EVERY else (), "find")
     before = None
     if request.baseline is not None:
-        with said_of(request.baseline):
+        with said_of(request.baseline, "baseline"):
             before = _baseline(table, request.baseline, request, listener)
     read, names = read_opened(table, request, listener)
     refuse_own_columns(names, by=request.by)
@@ -106,7 +112,10 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
     if before is not None and request.baseline is not None:
         listener.stage("Baseline")
         name = Path(request.baseline).name
-        compared = _compared(_side(read), before, name, request, shares)
+        now = _Compared(table, names, read, _side(read))
+        compared = _compared(now.side, before.side, name, request, shares)
+        if compared.way == "two samples" and not (compared.same or request.distinct):
+            _refuse_shared(now, before, name)
         for premise, value in (
             ("baseline", name),
             ("max_worse", compared.max_worse),
@@ -121,7 +130,7 @@ def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares:
     """What is proved of all segments that the columns of `find` make, at one of so many shares of the level."""
     limit = request.max_distance
     assert limit is not None
-    held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
+    columns = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
     search = Search(
         max_depth=request.max_depth,
         level=max(request.level, LEAST_LEVEL),
@@ -131,27 +140,61 @@ def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares:
     )
     level, most = request.level, request.max_weight
     with named_as_in_table(table, names):
-        return bounded_in_table(table, held, search, level=level, max_distance=limit, shares=shares, max_weight=most)
+        return bounded_in_table(table, columns, search, level=level, max_distance=limit, shares=shares, max_weight=most)
 
 
 def check_state(state: Path, **options: float | None) -> Gated:
-    """What the rows that were added to a state prove so far; options that are given must be those it was begun with."""
-    found, premises = gate_so_far(state, **options)
-    return Gated(state.name, (Check("all rows", "rows", found),), premises)
+    """Gate the rows that were added to a state so far; options that are given must be those it was begun with."""
+    result, premises = gate_so_far(state, **options)
+    return Gated(state.name, (Check("all rows", "rows", result),), premises)
 
 
-def _baseline(gated: Table, path: str, request: GateRequest, listener: Listener) -> Predictor:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Compared:
+    """What was read of a table, and what is compared of it."""
+
+    table: Table
+    names: Mapping[str, str]
+    read: Read
+    side: Predictor
+
+    def claims(self) -> tuple[Identity, ...]:
+        """Which rows it holds."""
+        if isinstance(self.read, CalibrationSketch):
+            return self.table.claims(self.names, self.read)
+        ids = {} if self.read.n_excluded else self.table.ids_in_order(self.names)
+        y, v, _ = read_columns(self.read.y_true, self.read.y_prob, None)
+        return tuple(identities(y, v, **ids | {"numbered": ids.get("numbered", ())[:1]}))
+
+
+def _refuse_shared(now: _Compared, before: _Compared, name: str) -> None:
+    """Refuse a baseline that holds rows of FILE, predictions and all, where both are compared as independent rows."""
+    overlap = find_overlap([now.claims(), before.claims()])
+    if overlap is not None and overlap.others:
+        said = f"{name!r} and FILE share about {counted(overlap.count, 'row')}, predictions and all"
+        ways = "name other rows, or the baseline's predictions of all rows of FILE in their order"
+        raise InputError(
+            "baseline",
+            f"{said}; the two are compared as independent rows",
+            allowed=f"{ways}; --distinct says that they are other rows",
+        )
+
+
+def _baseline(file: Table, path: str, request: GateRequest, listener: Listener) -> _Compared:
     """The baseline's rows, from columns of the same names, or its sketch."""
     table = open_table(path, pos_label=request.pos_label)
-    _refuse_itself(gated, table, path)
-    of_classes = ["classes" in kinds_of(each, request.y_true, request.y_prob) for each in (gated, table)]
+    _refuse_itself(file, table, path)
+    of_classes = ["classes" in kinds_of(each, request.y_true, request.y_prob) for each in (file, table)]
     if of_classes[0] is not of_classes[1]:
         raise InputError("baseline", "one of it and FILE holds probabilities of classes, the other single predictions")
     if request.distinct:
-        take_as_distinct([gated, table], "FILE or baseline")
-    alone = replace(request, by=(), find=(), max_worse=None, given=frozenset())
+        take_as_distinct([file, table], "FILE or baseline")
+    alone = replace(request, by=(), find=(), max_worse=None, explicit=frozenset())
     if not table.has_rows:
-        return _side(table.sketched({})[0])  # its columns were chosen when it was made
+        sketch, _ = table.sketched({})  # its columns were chosen when it was made
+        if table.of_distinct:
+            listener.premise("distinct", True)
+        return _Compared(table, {}, sketch, _side(sketch))
     premises: dict[str, Any] = {"n_excluded": 0}
     say = Listener(listener.stage, lambda said: listener.note(f"{path}: {said}"), premises.__setitem__)
     read, names = read_opened(table, alone, say)
@@ -159,11 +202,11 @@ def _baseline(gated: Table, path: str, request: GateRequest, listener: Listener)
         side = _side(read)
     listener.premise("n_excluded_baseline", premises["n_excluded"])
     listener.premise("n_rows_baseline", side.sample.n_rows + premises["n_excluded"])
-    return side
+    return _Compared(table, names, read, side)
 
 
 def _side(read: Read) -> Predictor:
-    """What is compared of rows that were read or summed."""
+    """Predictor to compare, of rows that were read or summed."""
     if not isinstance(read, CalibrationSketch):
         rows = Rows.of(read.y_true, read.y_prob)
         return Predictor(rows.sample, rows=rows)
@@ -179,19 +222,19 @@ def _side(read: Read) -> Predictor:
 
 def _refuse_itself(table: Table, baseline: Table, path: str) -> None:
     """Refuse a baseline with a file that is gated: it is never worse than itself."""
-    gated, before = (
+    now, before = (
         {(each.st_dev, each.st_ino) for each in map(os.stat, filter(os.path.exists, held.sources))}
         for held in (table, baseline)
     )
-    if gated & before:
-        said = f"{path!r} is FILE itself, or a part of it, which is never worse than itself"
-        raise FileError("baseline", said, allowed="name the last release's file")
+    if now & before:
+        message = f"{path!r} is FILE itself, or a part of it, which is never worse than itself"
+        raise FileError("baseline", message, allowed="name the last release's file")
 
 
 def _very_same(now: Predictor, before: Predictor) -> bool:
     one, other = now.sample, before.sample
-    held = ((one.prediction, other.prediction), (one.count, other.count), (one.ones, other.ones))
-    return all(np.array_equal(*pair) for pair in held)
+    columns = ((one.prediction, other.prediction), (one.count, other.count), (one.ones, other.ones))
+    return all(np.array_equal(*pair) for pair in columns)
 
 
 def _compared(now: Predictor, before: Predictor, name: str, request: GateRequest, shares: int) -> NotWorse:
@@ -199,7 +242,7 @@ def _compared(now: Predictor, before: Predictor, name: str, request: GateRequest
     if limit is None:  # what an audit takes to be too small to matter
         mean = dot(now.sample.mass(), now.sample.prediction)
         limit = default_limit(min(1.0, max(0.0, mean + float(now.sample.residual().sum()))), mean)
-    found = not_worse(
+    comparison = not_worse(
         now,
         before,
         baseline=name,
@@ -208,7 +251,7 @@ def _compared(now: Predictor, before: Predictor, name: str, request: GateRequest
         level=request.level,
         shares=shares,
     )
-    return replace(found, same=_very_same(now, before))
+    return replace(comparison, same=_very_same(now, before))
 
 
 MOST_SEGMENTS = 10_000
@@ -220,10 +263,10 @@ Decide = Callable[[int], GateResult]
 
 def segments_to_gate(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
     """Name of each segment and its gate, in the order of its values."""
-    held = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
+    columns = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
     if request.groups is not None:
-        return _of_rows(table, held, request)
-    groups = table.groups(held, request.by, FINE, exclude_bad=request.exclude_bad)
+        return _of_rows(table, columns, request)
+    groups = table.groups(columns, request.by, FINE, exclude_bad=request.exclude_bad)
     return [
         (name, partial(_gate_of_cells, replace(groups, index=groups.index[rows], cells=groups.cells[rows]), request))
         for name, rows in _parted(groups.keys, groups.index, request.by)
@@ -264,8 +307,8 @@ def _gate_of_cells(groups: Groups, request: GateRequest, shares: int) -> GateRes
     assert limit is not None
     index, cells = read_cells(groups.index, groups.cells, FINE)
     rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) + NATIVE_ROUNDING
-    held = sample_from_cells(index, cells, FINE), moments_from_cells(index, cells, FINE, rounding)
-    return gate_of_cells(*held, max_distance=limit, level=request.level, shares=shares)
+    sums = sample_from_cells(index, cells, FINE), moments_from_cells(index, cells, FINE, rounding)
+    return gate_of_cells(*sums, max_distance=limit, level=request.level, shares=shares)
 
 
 def _gate_of_rows(y_true: Any, y_prob: Any, group: IntArray, request: GateRequest, shares: int) -> GateResult:

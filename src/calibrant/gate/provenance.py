@@ -1,4 +1,4 @@
-"""How the rows of a state were read: what its premises name on any later day, and what no later file may change."""
+"""Provenance of a state's rows: its premises on any later day, which no later file may change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How rows were read, of one file or of all that a state holds.
+    """Provenance of rows, of one file or of all that a state holds.
 
     Attributes
     ----------
@@ -59,16 +59,16 @@ class Provenance:
         return {**asdict(self), "columns": dict(self.columns)}
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Provenance:
+    def from_dict(cls, entries: Mapping[str, Any]) -> Provenance:
         """From JSON; raises ValueError or TypeError for anything else."""
-        found = cls(**kept)
-        flags = (found.unweighted, found.exclude_bad, found.distinct, found.complete)
-        texts = (*found.columns, *found.columns.values())
-        perhaps = (found.pos_label, found.perhaps_groups)
+        provenance = cls(**entries)
+        flags = (provenance.unweighted, provenance.exclude_bad, provenance.distinct, provenance.complete)
+        texts = (*provenance.columns, *provenance.columns.values())
+        perhaps = (provenance.pos_label, provenance.perhaps_groups)
         if not (
             all(type(each) is bool for each in flags)
             and all(isinstance(each, str) for each in texts)
             and all(isinstance(each, str | None) for each in perhaps)
         ):
             raise ValueError("its rows were read in no way that rows are read")
-        return found
+        return provenance

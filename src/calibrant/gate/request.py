@@ -1,4 +1,4 @@
-"""What a gate of a table is asked, and which of its options have no effect together."""
+"""A request for a gate of a table, and which of its options have no effect together."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from calibrant.door.errors import InputError
 from calibrant.door.request import (
+    CENSORED,
     LOG,
     NO_SEARCH,
+    NO_WEIGHTS,
     OF_CLASSES,
     OF_ROWS,
+    OF_SINGLE,
     ROLES,
     SEARCH,
     TOO_DEEP,
@@ -29,8 +32,9 @@ _NO_WEIGHTS = "has no effect: rows have no weights with"
 GATE = (
     Idle(
         "so far",
-        f"file {ROLES} max_regret threshold groups unweighted trials by find max_depth baseline max_worse "
-        "pos_label exclude_bad filesystem distinct",
+        f"file {ROLES} max_regret threshold groups unweighted trials sampling_fractions time event horizon "
+        "strata least_followed by find max_depth "
+        "baseline max_worse pos_label exclude_bad filesystem distinct",
         "cannot be used with --so-far, which says what a state proves and adds no rows",
     ),
     Idle("no state", "so_far", "needs --anytime STATE"),
@@ -51,23 +55,37 @@ GATE = (
         "leave it out of the first run",
     ),
     Idle("state", "trials", "cannot be used with --anytime: it takes single rows; write each trial as a row"),
+    Idle("state", "horizon", "cannot be used with --anytime: the share that is followed is estimated anew each time"),
+    Idle("trials", "horizon", "cannot be used with --trials: it is of single rows"),
+    Idle("state", "sampling_fractions", "cannot be used with --anytime yet: a state holds weights of one scale"),
     Idle("state", "groups", "cannot be used with --anytime: it assumes independent rows"),
     Idle("state", "by find baseline", "cannot be used with --anytime: it adds up the rows of one population"),
     Idle("trials", "sample_weight", "cannot be used with --trials, itself a column of weights"),
-    Idle("segments", "sample_weight trials", _SEGMENTS),
-    Idle("baseline", "sample_weight trials groups", _BASELINE),
+    Idle("trials", "sampling_fractions", OF_SINGLE),
+    *CENSORED,
+    Idle("fractions", "sample_weight", "cannot be used with --sampling-fractions, which are weights themselves"),
+    Idle("fractions", "max_weight", "has no effect: --sampling-fractions say what a row can weigh"),
+    Idle("segments", "sample_weight trials sampling_fractions horizon", _SEGMENTS),
+    Idle("baseline", "sample_weight trials groups sampling_fractions horizon", _BASELINE),
     Idle("segments of single rows", "max_weight", f"{_NO_WEIGHTS} --by and --find", "with --groups they take it"),
     Idle("baseline", "max_weight", f"{_NO_WEIGHTS} --baseline"),
-    Idle("log", f"{ROLES} by find exclude_bad unweighted groups trials max_weight pos_label", LOG),
-    Idle("sketches", f"{ROLES} find exclude_bad unweighted groups pos_label trials", OF_ROWS),
-    Idle("classes", "by trials find exclude_bad pos_label", OF_CLASSES),
+    NO_WEIGHTS,
+    Idle(
+        "log",
+        f"{ROLES} by find exclude_bad unweighted groups trials sampling_fractions horizon max_weight pos_label",
+        LOG,
+    ),
+    Idle(
+        "sketches", f"{ROLES} find exclude_bad unweighted groups pos_label trials sampling_fractions horizon", OF_ROWS
+    ),
+    Idle("classes", "by trials find exclude_bad sampling_fractions horizon pos_label", OF_CLASSES),
     Idle("regret of sums", "max_weight", "is of single rows here: a bound of regret takes sums without weights"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateRequest(CalibrationRequest):
-    """What a gate of a table is asked."""
+    """A request for a gate of a table."""
 
     effects = GATE
     differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -140,15 +158,21 @@ class GateRequest(CalibrationRequest):
             "segments": bool(self.by or self.find),
             "segments of single rows": bool(self.by or self.find) and self.groups is None,
             "trials": self.trials is not None,
+            "horizon": self.horizon is not None,
+            "horizon of rows": self.horizon is not None and self.groups is None,
+            "no horizon": self.horizon is None,
+            "fractions": self.sampling_fractions is not None and self.groups is None,
         }
         self.refuse(*(mode for mode, on in modes.items() if on))
 
     @property
     def in_groups(self) -> bool:
         """Whether groups of rows are drawn, which differ in size alone."""
-        return self.groups is not None and self.sample_weight is None and self.trials is None
+        own = self.sample_weight, self.trials, self.sampling_fractions, self.horizon
+        return self.groups is not None and all(each is None for each in own)
 
     @property
     def weighted(self) -> bool:
         """Whether weights, trials or groups are to be used."""
-        return any(each is not None for each in (self.sample_weight, self.max_weight, self.trials, self.groups))
+        own = self.sample_weight, self.max_weight, self.trials, self.groups, self.sampling_fractions, self.horizon
+        return any(each is not None for each in own)

@@ -1,4 +1,4 @@
-"""What a gate says of a table: its checks, of all rows, of segments and against a baseline, and the worst of them."""
+"""Verdict of a gate of a table: its checks, of all rows, of segments and against a baseline, and the worst."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Check(Result):
 
     @property
     def verdict(self) -> Said:
-        """What it comes to; "none beyond" of found segments, none of which is proved or, called off, left open."""
+        """Verdict of the check; "none beyond" where no found segment is proved beyond or, called off, left open."""
         assert self.result.verdict is not None  # bounds of regret have one where a limit was asked about
         return self.result.verdict
 
     @property
     def proved(self) -> str:
-        """What is proved, in a few words: of a distance the end that decides, or both."""
+        """Proved ends, in a few words: of a distance the end that decides, or both."""
         if isinstance(self.result, NotWorse):
             return f"smooth error less the baseline's: {self.result.cell()}"
         if isinstance(self.result, RegretBounds | BoundedSegments):
@@ -61,7 +61,7 @@ class Check(Result):
 
     @property
     def sentence(self) -> str:
-        """What is proved, without what all checks take as given."""
+        """Proved, without the premises that all checks share."""
         return self.result.sentence if isinstance(self.result, GateResult | RegretBounds) else self.result.summary()
 
     @property
@@ -83,9 +83,9 @@ class Check(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, kind and result as plain values."""
-        found = self.result.to_dict()
-        found.pop("premises", None)  # those of the gate are of all checks
-        return {"name": self.name, "kind": self.kind, **found}
+        values = self.result.to_dict()
+        values.pop("premises", None)  # those of the gate are of all checks
+        return {"name": self.name, "kind": self.kind, **values}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -110,16 +110,16 @@ class Gated(Result):
 
     @property
     def rows(self) -> GateResult | RegretBounds:
-        """What is proved of all rows."""
-        found = self.checks[0].result
-        assert not isinstance(found, NotWorse | BoundedSegments)
-        return found
+        """Result for all rows."""
+        result = self.checks[0].result
+        assert not isinstance(result, NotWorse | BoundedSegments)
+        return result
 
     @property
     def verdict(self) -> Verdict:
         """The worst of all checks: beyond, undecided, within. Of found segments "none beyond" is enough."""
-        said = [check.verdict for check in self.checks if check.verdict != "none beyond"]
-        return min(said, key=_WORST_FIRST.index)
+        verdicts = [check.verdict for check in self.checks if check.verdict != "none beyond"]
+        return min(verdicts, key=_WORST_FIRST.index)
 
     @property
     def rows_needed(self) -> int | None:
@@ -139,10 +139,12 @@ class Gated(Result):
         """The verdict, and how many checks there are of each."""
         if len(self.checks) == 1:
             return self.rows.sentence
-        said = f"{self.verdict}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
+        sentence = f"{self.verdict}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
         needed, n = self.rows_needed, self.rows.n_rows
-        told = self.verdict == "undecided" and practical(needed, n)
-        return f"{said}; about {rounded_rows((needed or 0) - n):,} more rows would decide them" if told else said
+        tells = self.verdict == "undecided" and practical(needed, n)
+        return (
+            f"{sentence}; about {rounded_rows((needed or 0) - n):,} more rows would decide them" if tells else sentence
+        )
 
     @property
     def what(self) -> str:
@@ -196,14 +198,14 @@ def _by_verdict(check: Check) -> tuple[float, ...]:
 
 
 def _are(checks: Sequence[Check]) -> str:
-    """How many come to what, in a clause; of found segments that none is beyond in one of its own."""
+    """Numbers of checks by verdict, in a clause; a clause of its own says that no found segment is beyond."""
     count = Counter(check.verdict for check in checks)
-    said = ", ".join(
+    parts = ", ".join(
         f"{count[verdict]:,} {'is' if count[verdict] == 1 else 'are'} {verdict}"
         for verdict in _WORST_FIRST
         if count[verdict] and verdict != "none beyond"
     )
-    return f"{said}; no found segment is proved beyond" if count["none beyond"] else said
+    return f"{parts}; no found segment is proved beyond" if count["none beyond"] else parts
 
 
 def _counts(checks: Sequence[Check]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,15 @@ from calibrant.door.sample import Sample
 from calibrant.findings.decision import loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.findings.sketch import road_of
-from calibrant.findings.tables import is_harness_log, kinds_of, read_rows, say_excluded, say_guessed, searchable
+from calibrant.findings.tables import (
+    is_harness_log,
+    kinds_of,
+    most_of,
+    read_rows,
+    say_excluded,
+    say_guessed,
+    searchable,
+)
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.gate.request import GateRequest
 from calibrant.inference.bounds.draws import read_draws
@@ -51,10 +60,10 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
 def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: GateRequest, listener: Listener) -> None:
     """In which columns faults may be hidden that go under among all rows, and what looks at them."""
     classes = table.choose_classes(request.y_prob) or ()
-    taken = {*names.values(), *classes, *request.by, *request.find}
+    used = {*names.values(), *classes, *request.by, *request.find}
     if request.unweighted:  # which were left out on purpose
-        taken.update(filter(may_hold_weights, table.columns))
-    rest = tuple(name for name in table.columns if name not in taken)
+        used.update(filter(may_hold_weights, table.columns))
+    rest = tuple(name for name in table.columns if name not in used)
     prediction = {"y_prob": classes[0] if classes else names["y_prob"]}
     if request.find == EVERY or not (rest := searchable(table, prediction, rest, exclude_bad=request.exclude_bad)):
         return
@@ -67,7 +76,7 @@ def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: G
 
 @contextmanager
 def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator[None]:
-    """Whatever is wrong with a column is said in the table's words."""
+    """A fault of a column is named in the table's words."""
     try:
         yield
     except InputError as problem:
@@ -77,6 +86,7 @@ def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator
 def read_opened(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
     """The rows that the gate is of, and argument -> column."""
     table.dependent = request.groups is not None
+    table.row_keys = request.by
     read, names = _read(table, request, listener)
     if names and not is_harness_log(table, request.y_true, request.y_prob):
         _say_not_looked_at(table, names, request, listener)
@@ -112,6 +122,7 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
     say_guessed(read.names, read.guessed, listener.note)
     say_excluded(read.n_excluded, listener)
     listener.premise("columns", read.names)
+    listener.premise("followed", read.followed)
     if request.groups is not None:
         listener.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     else:
@@ -133,14 +144,14 @@ def _say_independent(table: tables.Table, used: Iterable[str], request: GateRequ
 
 def _summed(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
     """Sums of rows in cells, which cost the gate what its bounds say (docs/bounds.md)."""
-    chosen = table.choose(**request.columns | {"unweighted": True, "grouped_by": ()})
-    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=request.exclude_bad)
-    say_guessed(chosen.names, chosen.guessed, listener.note)
+    columns = table.choose(**request.columns | {"unweighted": True, "grouped_by": ()})
+    sketch, n_excluded = table.sketched(columns.names, exclude_bad=request.exclude_bad)
+    say_guessed(columns.names, columns.guessed, listener.note)
     say_excluded(n_excluded, listener)
     listener.note(road_of(table, sketch))
-    listener.premise("columns", chosen.names)
-    _say_independent(table, chosen.names.values(), request, listener)
-    return sketch, chosen.names
+    listener.premise("columns", columns.names)
+    _say_independent(table, columns.names.values(), request, listener)
+    return sketch, columns.names
 
 
 def _top_label(
@@ -177,10 +188,8 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
         return regret_bounds(
             read.y_true,
             read.y_prob,
-            sample_weight=read.sample_weight if request.weighted and request.trials is None else None,
-            trials=None if request.trials is None else read.sample_weight,
             groups=read.groups,
-            max_weight=request.max_weight,
+            **_weighing(read, request),
             threshold=request.threshold,
             max_regret=request.max_regret,
             level=request.level,
@@ -193,16 +202,26 @@ def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 
     assert limit is not None
     if isinstance(read, CalibrationSketch):
         _say_odd(read.sample, limit, listener)
-        held = read.sample, read.moments()
-        return gate_of_cells(*held, max_distance=limit, level=level, max_weight=request.max_weight, shares=shares)
+        sums = read.sample, read.moments()
+        return gate_of_cells(*sums, max_distance=limit, level=level, max_weight=request.max_weight, shares=shares)
     if not request.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
         _say_odd(sample, limit, listener)
         return calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
-    weight = {"sample_weight" if request.trials is None else "trials": read.sample_weight}
-    sample, units = read_draws(read.y_true, read.y_prob, **weight, groups=read.groups, max_weight=request.max_weight)
+    sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **_weighing(read, request))
     _say_odd(sample, limit, listener)
     return gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
+
+
+def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:
+    """What the rows weigh, by argument."""
+    trials = request.trials is not None
+    return {
+        "sample_weight": read.sample_weight if request.weighted and not trials else None,
+        "trials": read.sample_weight if trials else None,
+        "max_weight": most_of(read, request),
+        "sampling_fractions": request.sampling_fractions,
+    }
 
 
 def _say_odd(sample: Sample, limit: float, listener: Listener) -> None:
@@ -227,12 +246,12 @@ def _refuse_weights(table: tables.Table, request: GateRequest, classes: list[str
     except InputError as problem:
         if problem.argument != "sample_weight":
             return  # which reading the columns says, unless it does without their names
-        said = problem.problem
+        reason = problem.problem
     else:
         if "sample_weight" not in names:
             return
-        said = f"column {names['sample_weight']!r} holds weights"
-    raise InputError("max_weight", f"{said}, and the proof needs a bound on them", allowed=f"{_BOUNDED}; {_LEFT_OUT}")
+        reason = f"column {names['sample_weight']!r} holds weights"
+    raise InputError("max_weight", f"{reason}, and the proof needs a bound on them", allowed=f"{_BOUNDED}; {_LEFT_OUT}")
 
 
 def _refuse_two_classes(columns: list[str] | None) -> None:

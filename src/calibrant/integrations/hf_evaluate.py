@@ -29,7 +29,7 @@ class CalibrationError(evaluate.Metric):  # type: ignore[misc]
 
     Notes
     -----
-    Predictions are probabilities of an event, or rows of class probabilities, of which the top label counts.
+    Predictions are probabilities of an event, or rows of class probabilities, whose top label counts.
     """
 
     def _info(self) -> evaluate.MetricInfo:

@@ -62,14 +62,14 @@ class CalibratedTask(ConfigurableTask):  # type: ignore[misc]
 
     def process_results(self, doc: dict[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Return the task's own metrics of a document, and for each measure (whether it is right, its confidence)."""
-        found: dict[str, Any] = super().process_results(doc, results)
-        gold, logs = found[_PASSED_ON]
+        metrics: dict[str, Any] = super().process_results(doc, results)
+        gold, logs = metrics[_PASSED_ON]
         if _PASSED_ON not in self._own_metrics:
-            del found[_PASSED_ON]
+            del metrics[_PASSED_ON]
         choice = int(np.argmax(logs))
         right = choice in gold if isinstance(gold, list) else choice == gold
         confidence = 1.0 / float(np.exp(np.asarray(logs, np.float64) - max(logs)).sum())
-        return {**found, **dict.fromkeys(self.calibration_measures, (float(right), confidence))}
+        return {**metrics, **dict.fromkeys(self.calibration_measures, (float(right), confidence))}
 
 
 def _of_choices(measure: str, items: Sequence[tuple[float, float]]) -> float:

@@ -58,7 +58,7 @@ class CalibrationError(Metric):  # type: ignore[misc]
         self.add_state("y_true", default=[], dist_reduce_fx="cat")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Add a batch: probabilities of shape (n,), or (n, K) of which the top label counts, and labels (n,)."""
+        """Add a batch: probabilities of shape (n,), or (n, K) whose top label counts, and labels (n,)."""
         y, v = outcomes(target.detach().cpu(), preds.detach().cpu())
         self.y_true.append(torch.from_numpy(y).to(target.device))
         self.y_prob.append(torch.from_numpy(v).to(preds.device))

@@ -1,4 +1,4 @@
-"""What every integration does: read one probability or a row of them, and take a measure of it."""
+"""Shared by all integrations: read one probability or a row of them, and take a measure."""
 
 from __future__ import annotations
 

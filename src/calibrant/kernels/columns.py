@@ -82,18 +82,18 @@ def _tilt(v: FloatArray, y: FloatArray, credit: FloatArray, mu: float) -> float:
 
 
 @njit(cache=True)
-def _excess(mass: FloatArray, v: FloatArray, y: FloatArray, credit: FloatArray, part: IntArray, taken: int) -> float:
+def _excess(mass: FloatArray, v: FloatArray, y: FloatArray, credit: FloatArray, part: IntArray, n_taken: int) -> float:
     """Cost beyond the credit of those elements of a part whose bits are in `taken`."""
     total = 0.0
     ones = 0.0
     for k in range(part.size):
-        if taken >> k & 1:
+        if n_taken >> k & 1:
             total += mass[part[k]]
             ones += mass[part[k]] * y[part[k]]
     mu = ones / total
     excess = 0.0
     for k in range(part.size):
-        if taken >> k & 1:
+        if n_taken >> k & 1:
             excess += mass[part[k]] * (abs(v[part[k]] - mu) - credit[part[k]])
     return excess
 

@@ -53,7 +53,7 @@ def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compiled
 
 
-def when_compiling(told: Callable[[str | None], None]) -> Callable[[], None]:
+def when_compiling(report: Callable[[str | None], None]) -> Callable[[], None]:
     """Have a function called whenever a kernel begins to be compiled, with the folder of its cache if it has one.
 
     Until the function that is returned is called.
@@ -61,7 +61,7 @@ def when_compiling(told: Callable[[str | None], None]) -> Callable[[], None]:
 
     class Told(event.Listener):
         def on_start(self, begun: Any) -> None:
-            told(begun.data["dispatcher"].stats.cache_path)
+            report(begun.data["dispatcher"].stats.cache_path)
 
         def on_end(self, ended: Any) -> None:
             pass

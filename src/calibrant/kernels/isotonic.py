@@ -54,3 +54,41 @@ def isotonic(rate: FloatArray, weight: FloatArray) -> tuple[FloatArray, IntArray
     x = np.array(rate, np.float64)
     start = np.empty(x.size, np.int64)
     return x, start[: pool_adjacent(x, np.array(weight, np.float64), start)]
+
+
+@njit(cache=True, nogil=True)
+def with_one_more(rate: FloatArray, weight: FloatArray, outcome: float) -> FloatArray:
+    """Isotonic value of one more row, of weight 1 and this outcome, wherever it may stand: shape (2 m + 1,).
+
+    Value 2 k is that of a row before level k of m, or after the last, and value 2 k + 1 that of a row at level k. The
+    fit of the levels before it is a stack of blocks, each of which knows where it begins; so is, from the other side,
+    that of the levels after it. The row's block takes in neighbours of both for as long as they are out of order.
+    """
+    m = rate.size
+    first, below, under = np.empty(m, np.int64), np.empty(m), np.empty(m)
+    for k in range(m):
+        start, total, mass = k, rate[k] * weight[k], weight[k]
+        while start > 0 and below[start - 1] * mass >= total * under[start - 1]:
+            total, mass, start = total + below[start - 1], mass + under[start - 1], first[start - 1]
+        first[k], below[k], under[k] = start, total, mass
+    last, above, over = np.empty(m, np.int64), np.empty(m), np.empty(m)
+    for k in range(m - 1, -1, -1):
+        end, total, mass = k, rate[k] * weight[k], weight[k]
+        while end < m - 1 and above[end + 1] * mass <= total * over[end + 1]:
+            total, mass, end = total + above[end + 1], mass + over[end + 1], last[end + 1]
+        last[k], above[k], over[k] = end, total, mass
+    value = np.empty(2 * m + 1)
+    for place in range(2 * m + 1):
+        k, met = place // 2, place % 2
+        total, mass, left, right = outcome, 1.0, k - 1, k + met
+        if met:
+            total, mass = total + rate[k] * weight[k], mass + weight[k]
+        while True:
+            if left >= 0 and below[left] * mass >= total * under[left]:
+                total, mass, left = total + below[left], mass + under[left], first[left] - 1
+            elif right < m and above[right] * mass <= total * over[right]:
+                total, mass, right = total + above[right], mass + over[right], last[right] + 1
+            else:
+                break
+        value[place] = total / mass
+    return value

@@ -213,7 +213,7 @@ def tied(v: FloatArray, thinnest: float, out: IntArray) -> int:
 
 
 @njit(cache=True, nogil=True)
-def split_cells(v: FloatArray, start: IntArray, chosen: FloatArray, parts: int, thinnest: float, out: IntArray) -> int:
+def split_cells(v: FloatArray, start: IntArray, choice: FloatArray, parts: int, thinnest: float, out: IntArray) -> int:
     """Split the chosen cells into equal widths of their own extent, or into single predictions where these are few.
 
     Writes where each begins, and the end; returns how many numbers that are.
@@ -225,7 +225,7 @@ def split_cells(v: FloatArray, start: IntArray, chosen: FloatArray, parts: int, 
         out[n] = first
         n += 1
         extent = v[last] - v[first]
-        if chosen[cell] <= 0.0 or extent <= thinnest:
+        if choice[cell] <= 0.0 or extent <= thinnest:
             continue
         current = 0
         single = last - first < parts

@@ -82,7 +82,7 @@ def _share(tilt: float, sd: float, short: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def log_upper_tail(count: FloatArray, chance: FloatArray, events: int, pooled: bool) -> float:
+def log_upper_tail(count: FloatArray, chance: FloatArray, events: int, pool: bool) -> float:
     """At least the logarithm of the probability of so many events or more; equal to it up to `EXACT` rows.
 
     count, chance: rows and their mean chance by cell; pooled: whether rows of a cell may differ in their chances.
@@ -124,7 +124,7 @@ def log_upper_tail(count: FloatArray, chance: FloatArray, events: int, pooled: b
             generating += count[j] * (none + grown)
             size += count[j] * (grown - none + q[j] * (t + abs(logit[j])))
     chernoff = generating - t * events + (cells + 16.0) * _UNIT * (size + t * events)
-    if pooled and events < math.ceil(mean) + 2.0:
+    if pool and events < math.ceil(mean) + 2.0:
         # Too near the mean for equal chances to be the worst: moments, which grow when chances are made equal.
         factorial = events * math.log(mean) - math.lgamma(events + 1.0)
         return min(0.0, chernoff, factorial + 8.0 * _UNIT * (1.0 + abs(factorial) + events * events))

@@ -147,7 +147,7 @@ def permuted_statistics(
 @njit(cache=True, nogil=True)
 def crossed_statistics(
     hits: IntArray,
-    drawn: IntArray,
+    draws: IntArray,
     half: IntArray,
     threshold: IntArray,
     gap: IntArray,
@@ -176,7 +176,7 @@ def crossed_statistics(
         for role in range(2):
             for i in range(n):
                 v_before[i + 1] = v_before[i] + (y[i] if half[i] == role else 0)
-                w_before[i + 1] = w_before[i] + (drawn[i] if half[i] != role else 0)
+                w_before[i + 1] = w_before[i] + (draws[i] if half[i] != role else 0)
             _count(v_before, cells.first, cells.last, v)
             _count(w_before, cells.first, cells.last, w)
             _compare(v, w, float(v_before[n]), float(w_before[n]), cells, True, out[r])

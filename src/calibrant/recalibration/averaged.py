@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["AveragedScaling"]
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,12 @@ from scipy.special import expit, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import RandomState, check_level, generator, positive_integer
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
+from calibrant.door.sample import Sample
 from calibrant.measures.logistic import inner_expit
-from calibrant.recalibration.base import Recalibrator, read_predictions
+from calibrant.recalibration.base import Recalibrator, as_column, read_predictions
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.kinds import Kind, column, shares_by_name
 
@@ -77,6 +79,37 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         "weights_": shares_by_name,
     }
 
+    def fit(
+        self,
+        y_prob: Column,
+        y_true: Column,
+        sample_weight: Column | None = None,
+        *,
+        trials: Column | None = None,
+        groups: Any = None,
+        sampling_fractions: Any = None,
+    ) -> Self:
+        """Fit the map to predictions and outcomes; rows count as what they are worth, in any order.
+
+        Weighted rows count as Kish's effective number of them, rows of `trials` as that many outcomes, of which
+        `y_true` is the share of events, and rows of `groups` as their number over the design effect. Of rows that were
+        kept by outcome, with `sampling_fractions` or weights of two values that undo them, each counts as one.
+
+        Raises
+        ------
+        InputError
+            If a column cannot be used; in groups, outcomes that are rates need trials.
+        """
+        outcome, prediction, weight = read_columns(y_true, as_column(y_prob), sample_weight)
+        self._check_parameters()
+        if trials is None and groups is None and sampling_fractions is None and not np.isin(outcome, (0.0, 1.0)).all():
+            order = np.lexsort((outcome, prediction) if weight is None else (weight, outcome, prediction))
+            weight = None if weight is None else weight[order]
+            return self.fit_sample(Sample.of_arrays(outcome[order], prediction[order], weight))
+        return self.fit_rows(
+            Rows.of(outcome, prediction, weight, trials, groups, sampling_fractions=sampling_fractions)
+        )
+
     def interval(self, y_prob: Column, *, level: float = 0.05) -> FloatArray:
         """Return ends of shape (n, 2) between which the probabilities lie with posterior probability 1 - level, each.
 
@@ -106,12 +139,4 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         if not hasattr(self, "members_"):
             raise InputError("draws", "needs the fit itself; a map read from text or a file keeps mean and spread")
         rng, n_draws = generator(random_state), positive_integer(n_draws, "n_draws")
-        x = self._log_odds(read_predictions(y_prob))
-        columns = self.basis_(x)
-        which = rng.choice(len(self.members_), n_draws, p=[each.weight for each in self.members_])
-        correction = np.empty((n_draws, x.size))
-        for k, member in enumerate(self.members_):
-            of_it = which == k
-            normal = rng.standard_normal((int(of_it.sum()), member.root.shape[1]))
-            correction[of_it] = (member.coefficients + normal @ member.root.T) @ columns.T
-        return np.asarray(expit(x + correction))
+        return np.asarray(expit(self.curves(self._log_odds(read_predictions(y_prob)), n_draws, rng)))

@@ -1,135 +1,85 @@
-"""Scores of recalibrations on rows that they were not fitted to, and the one to use, in words."""
+"""What `choose_recalibrator` comes to, in words: the map to use and what it gains, or why there is none."""
 
 from __future__ import annotations
 
-__all__ = ["RecalibrationChoice", "RecalibrationScore"]
+__all__ = ["RecalibrationChoice"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from calibrant.door.ends import Interval
 from calibrant.door.outwards import in_short
-from calibrant.door.values import FloatOrNull, Result
+from calibrant.door.values import Result, counted
+from calibrant.recalibration.gain import RecalibrationGain
 
 if TYPE_CHECKING:
+    from calibrant.recalibration.averaged import AveragedScaling
     from calibrant.recalibration.base import Recalibrator
+    from calibrant.recalibration.compare import RecalibrationScore
     from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RecalibrationScore(Result):
-    """Scores of the predictions, recalibrated by maps that had not seen their outcomes.
-
-    Attributes
-    ----------
-    method : str
-        Name of the method; ``"unchanged"`` for the predictions as they are.
-    lower_calibration_distance : float
-        Lower distance from calibration, at most 1e-5 too high (3e-5 of more than 20,000 rows); with classes, that of
-        the top label.
-    smooth_calibration_error : float
-        Smooth calibration error.
-    smooth_error_interval : Interval
-        Holds that of the population.
-    brier : float
-        Mean Brier score (with classes the sum over them).
-    brier_interval : Interval
-        Holds that of the population.
-    log : float
-        Mean log score; infinite, in JSON null, as its interval is, where a prediction of 0 or 1 was wrong.
-    log_interval : Interval
-        Holds that of the population.
-    brier_gain_interval : Interval
-        Holds how much lower the Brier score is than that of the unchanged predictions, row by row.
-
-    See Also
-    --------
-    RecalibrationChoice, choose_recalibrator
-    """
-
-    method: str
-    lower_calibration_distance: float
-    smooth_calibration_error: float
-    smooth_error_interval: Interval
-    brier: float
-    brier_interval: Interval
-    log: FloatOrNull
-    log_interval: Interval
-    brier_gain_interval: Interval
-
-    def summary(self) -> str:
-        """Say how it did."""
-        return (
-            f"{self.method}: distance {self.lower_calibration_distance:.3g}, Brier score {self.brier:.4g} "
-            f"({self.brier_interval.summary()}), log score {self.log:.4g}"
-        )
+FEWEST = 10
+"""Events, and rows without the event, below which no map is advised."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecalibrationChoice(Result):
-    """The comparison of all methods, and the one to use.
+    """Whether to recalibrate, by which map, and what it gains.
 
     Attributes
     ----------
-    scores : tuple of RecalibrationScore
-        ``"unchanged"`` first, then the methods in the order given.
-    best : str
-        The method with the best criterion, of those that may be chosen.
     chosen : str
-        ``"unchanged"`` if `calibration_test` does not reject. If it does, the better of temperature and Platt scaling
-        by log score, if its likelihood ratio against the unchanged predictions is at least 1 / level on rows it was not
-        fitted to, unless a richer method is better beyond chance: then the first of those that is as good as the best.
-        With classes, among the methods whose likelihood ratio is as large, the first that is not worse than the best of
-        them beyond chance. ``"constant"`` if that one is not better, beyond chance, than the mean outcome (the
-        frequencies of classes) for all, and it is not proved either that events are more where predictions are higher
-        (of classes: nor better on average). Where this is proved, a map that falls is not chosen.
+        "averaged" where `AveragedScaling` is advised; of classes the name of a map; "unchanged"; or "constant" where
+        the predictions are not proved to carry information, so that one rate for all rows does as well.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
-        The chosen method fitted to all rows; None if the predictions should stay unchanged, or carry no information.
-    criterion : str
-        What was compared.
+        The map, fitted to all rows; None if the predictions should stay unchanged, or carry no information.
     level : float
-        Intervals cover with probability 1 - level.
-    certain : tuple of str
-        Methods that may not be chosen, because they return exactly 0 or 1, where one wrong label makes the log score
-        infinite.
-    rank_correlation : float or None
-        Of the predictions with the outcomes; None for classes.
+        Level of the test; intervals hold with probability 1 - level.
+    gain : RecalibrationGain or None
+        Of the averaged map, advised or not; None of classes, and below ten events or ten rows without it.
+    n_events, n_others : float or None
+        Events and rows without the event, or how many they are worth where they weigh differently or belong together
+        and that is less; None of classes.
     direction : {"right", "wrong", "none"}
         Whether more events are proved where predictions are higher, or fewer, or neither.
-    order_kept : bool
-        Whether the chosen map leaves no two of these predictions in the opposite order.
+    rank_correlation : float or None
+        Of the predictions with the outcomes; None of classes.
     pvalue : float or None
-        Of `calibration_test` of the unchanged predictions; None for classes.
-    noise : float
-        Standard error of the outcomes' mean in these rows (of classes, of how often the most probable one is right).
-        No map knows the rate better, so that a smaller distance on held-out parts of the same rows promises nothing.
+        Of `calibration_test` of the unchanged predictions; None of classes.
+    reject : bool or None
+        Whether the predictions are proved miscalibrated; None of classes.
+    averaged : AveragedScaling or None
+        The averaged map of these rows, advised or not; None of classes.
+    scores : tuple of RecalibrationScore
+        Of classes: the cross-fitted scores of the maps, "unchanged" first.
+    noise : float or None
+        Of classes: standard error of how often the most probable one is right. No map knows the rate better, so that a
+        smaller distance on held-out parts of the same rows promises nothing.
     skipped : mapping of str to str
-        Methods that were not compared, with the reason.
+        Of classes: maps that were not compared, with the reason.
 
     See Also
     --------
-    choose_recalibrator, RecalibrationScore
+    choose_recalibrator, RecalibrationGain
     """
 
-    scores: tuple[RecalibrationScore, ...]
-    best: str
     chosen: str
     recalibrator: Recalibrator | MulticlassRecalibrator | None
-    criterion: str
     level: float
-    certain: tuple[str, ...] = ()
-    rank_correlation: float | None = None
+    gain: RecalibrationGain | None = None
+    n_events: float | None = None
+    n_others: float | None = None
     direction: Literal["right", "wrong", "none"] = "none"
-    order_kept: bool = True
+    rank_correlation: float | None = None
     pvalue: float | None = None
+    reject: bool | None = None
+    averaged: AveragedScaling | None = None
+    scores: tuple[RecalibrationScore, ...] = ()
+    noise: float | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
-    noise: float = 0.0
 
     def __getitem__(self, method: str) -> RecalibrationScore:
-        """Return the scores of a method by its name."""
+        """Return the scores of a map of classes by its name."""
         for score in self.scores:
             if score.method == method:
                 return score
@@ -137,62 +87,57 @@ class RecalibrationChoice(Result):
 
     def summary(self) -> str:
         """Return, in a few sentences, what to do."""
-        sentences = [self._what_to_do()]
-        if self.direction == "wrong":
-            turned = (
-                f"vents are fewer where predictions are higher (rank correlation {self.rank_correlation:.2f}). Check "
-                "that labels or columns are not swapped."
-            )
-            if self.recalibrator is None:
-                sentences.append(f"E{turned}")
-            else:
-                sentences.insert(0, f"The predictions point the wrong way: e{turned}")
-        if self.chosen == "unchanged" and not np.isfinite(self["unchanged"].log):
-            sentences.append("Some predictions of exactly 0 or 1 were wrong, so that their log score is infinite.")
-        better = self._better_but_certain()
-        if better:
-            names = " and ".join(name.replace("_", " ") for name in better)
-            sentences.append(
-                f"Ruled out in spite of a better {_words(self.criterion)}: {names}, which can return exactly 0 or 1, "
-                "where one wrong outcome makes the log score infinite."
-            )
+        sentences = self._of_classes() if self.n_events is None else self._of_one()
         if self.skipped:
             left_out = "; ".join(f"{name.replace('_', ' ')}: {why}" for name, why in self.skipped.items())
             sentences.append(f"Not compared: {left_out}.")
         return " ".join(sentences)
 
-    def _what_to_do(self) -> str:
-        before, after = self["unchanged"], self[self.chosen]
-        if self.chosen == "unchanged":
-            now = f"distance {before.lower_calibration_distance:.3g}, Brier score {before.brier:.4g}"
-            if self.pvalue is not None and self.pvalue > self.level:
-                real = f"they are not proved miscalibrated (p = {self.pvalue:.2g}; {now})"
-                return f"Leave the predictions unchanged: {real}."
-            which = "no recalibration that stays off 0 and 1" if self._better_but_certain() else "no recalibration"
-            return (
-                f"Leave the predictions unchanged: {which} improves the {_words(self.criterion)} beyond chance ({now})."
-            )
-        if self.recalibrator is None:
-            return (
-                "These rows do not show that the predictions carry information about the outcome: the recalibration "
-                "that would be advised is not better, beyond chance, than one answer for all (Brier score "
-                f"{after.brier:.4g}, the predictions' own {before.brier:.4g}). Use how often it happens in place of "
-                "them, or collect more rows."
-            )
-        falls = falls_to(before, after, self.noise)
-        cuts = "" if falls is None else f"cuts the distance from {falls} and "
-        text = (
-            f"{self.recalibrator.summary()} It {cuts}takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
-        )
-        if self.best != self.chosen:
-            text += f"; {self.best.replace('_', ' ')} is no better beyond chance"
-        if not self.order_kept and self.direction != "wrong":
-            text += ". It changes the order of some predictions"
-        return f"{text}."
+    def _of_one(self) -> list[str]:
+        """Of one probability."""
+        if self.direction == "wrong":
+            return [
+                f"Events are fewer where predictions are higher (rank correlation {self.rank_correlation:.2f}). Check "
+                "that labels or columns are not swapped."
+            ]
+        if self.chosen == "constant":
+            return [NO_INFORMATION]
+        if self.recalibrator is not None and self.gain is not None:
+            return [self.recalibrator.summary(), self.gain.summary()]
+        if self.gain is None and (self.reject or self.pvalue is None):
+            return [too_few(self.n_events or 0.0, self.n_others or 0.0)]
+        if not self.reject or self.gain is None:
+            p = "" if self.pvalue is None else f" (p = {self.pvalue:.2g})"
+            return [f"Leave the predictions unchanged: they are not proved miscalibrated{p}."]
+        return [f"{NOT_PROVED} {self.gain.summary()}"]
 
-    def _better_but_certain(self) -> list[str]:
-        score = scored(self[self.chosen], self.criterion)
-        return [name for name in self.certain if scored(self[name], self.criterion) < score]
+    def _of_classes(self) -> list[str]:
+        if self.chosen == "constant":
+            return [NO_INFORMATION]
+        before, after = self["unchanged"], self[self.chosen]
+        if self.recalibrator is None:
+            now = f"distance {before.lower_calibration_distance:.3g}, Brier score {before.brier:.4g}"
+            return [
+                f"Leave the predictions unchanged: no recalibration improves the Brier score beyond chance ({now})."
+            ]
+        falls = falls_to(before, after, self.noise or 0.0)
+        cuts = "" if falls is None else f"cuts the distance from {falls} and "
+        moves = f"takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
+        return [f"{self.recalibrator.summary()} It {cuts}{moves}."]
+
+
+NOT_PROVED = "No gain of a recalibration is proved."
+NO_INFORMATION = (
+    "These rows do not show that the predictions carry information about the outcome. Use how often it happens in "
+    "place of them, or collect more rows."
+)
+
+
+def too_few(events: float, others: float) -> str:
+    """That no map is advised on so few events, or rows without the event."""
+    number, what = (events, "event") if events < others else (others, "row")
+    which = "" if events < others else " without the event"
+    return f"No recalibration is advised on {counted(int(number), what)}{which}: these are fewer than {FEWEST}."
 
 
 def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float) -> str | None:
@@ -205,13 +150,3 @@ def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float
         return None
     to = in_short(near) if near >= noise else f"below {in_short(noise)} (what is left may be chance)"
     return f"{in_short(far)} to {to}"
-
-
-def scored(score: RecalibrationScore, criterion: str) -> float:
-    """The number that a criterion compares; less is better."""
-    value: float = getattr(score, "lower_calibration_distance" if criterion == "distance" else criterion)
-    return value
-
-
-def _words(criterion: str) -> str:
-    return {"brier": "Brier score", "log": "log score", "distance": "distance"}[criterion]

@@ -17,17 +17,14 @@ from calibrant.door.columns import Column, IntArray, check_weights, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
-from calibrant.door.rows import Rows, read_groups
+from calibrant.door.rows import Rows, dimensions, read_groups
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.clock import TimeLimit
-from calibrant.measures.smooth import largest_correlation
 from calibrant.recalibration.curves.base import Curve
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
 FloatArray = npt.NDArray[np.float64]
-
-_CELLS = 2048  # of the predictions, when labels are redrawn for an interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +45,7 @@ class Judge:
 
     @classmethod
     def _of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Judge:
-        if _is_table(y_prob):
+        if dimensions(y_prob) == 2:
             return cls.read(multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label))
         outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
         rate = (outcome != 0.0) & (outcome != 1.0)
@@ -62,16 +59,21 @@ class Judge:
         """Rows that were read already; of two classes, those of the positive one."""
         group = None if rows.group is None else np.unique(rows.group, return_inverse=True)[1].astype(np.int64)
         if isinstance(rows, Rows):
-            return cls(rows.y_true.astype(np.float64), rows.y_prob, rows.weight, classes=False, group=group)
+            outcome = rows.y_true.astype(np.float64)
+            return cls(outcome, rows.y_prob, rows.weight, classes=False, group=group)
         if rows.n_classes > 2:
             return cls(rows.y_true, rows.y_prob, rows.sample_weight, classes=True, group=group)
         event = rows.event()
         return cls(event.y_true, event.y_prob, event.sample_weight, classes=False, group=group)
 
-    def single(self) -> Rows:
-        """The same of one probability, for tests."""
-        weight = None if self.weight is None else self.weight / self.weight.max()
-        return Rows(self.outcome.astype(np.int64), self.prediction, weight, group=self.group)
+    def in_order(self) -> Judge:
+        """The same rows in an order that they alone decide: by prediction, outcome, group and weight."""
+        columns = self.prediction.T[::-1] if self.classes else [self.prediction]
+        keys = [each for each in (self.weight, self.group) if each is not None]
+        order = np.lexsort([*keys, self.outcome, *columns])
+        weight = None if self.weight is None else self.weight[order]
+        group = None if self.group is None else self.group[order]
+        return Judge(self.outcome[order], self.prediction[order], weight, self.classes, group)
 
     @property
     def mass(self) -> FloatArray:
@@ -190,16 +192,6 @@ class Judge:
 
         return cross_fitted(mean, splits)
 
-    def association(self) -> tuple[float, float]:
-        """Rank correlation of predictions with outcomes, and how many standard errors it is from none."""
-        _, place, tied = np.unique(self.prediction, return_inverse=True, return_counts=True)
-        rank, mass = (tied.cumsum() - 0.5 * (tied - 1))[place], self.mass
-        away, error = rank - dot(mass, rank), self.outcome - dot(mass, self.outcome)
-        scale = float(np.sqrt(dot(mass, away**2) * dot(mass, error**2)))
-        chance = spread_of_sum(mass * away * error, self.group)
-        together = dot(mass, away * error)
-        return (together / scale, together / chance) if scale > 0.0 and chance > 0.0 else (0.0, 0.0)
-
 
 def mapped(recalibrator: Any, prediction: FloatArray) -> FloatArray:
     """Predictions of shape (n,), or (n, K), that were read already, as a fitted map has them."""
@@ -226,41 +218,6 @@ def mean_with_interval(
     return mean, Interval(mean - half, mean + half)
 
 
-def smooth_half_width(
-    outcome: FloatArray,
-    prediction: FloatArray,
-    mass: FloatArray,
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-    group: IntArray | None = None,
-) -> float:
-    """Quantile of the largest difference that a weighting can make between redrawn samples and this one.
-
-    A normal number multiplies the residuals of each row, or of each group.
-    """
-    cell = np.minimum((prediction * _CELLS).astype(np.int64), _CELLS - 1)
-    # A redrawn cell's residual is normal, with the variance of the sum of its rows' residuals.
-    residual = mass * (outcome - prediction)
-    used, place = np.unique(cell, return_inverse=True)
-    size = used.size
-    centre = (used + 0.5) / _CELLS
-    spread = np.sqrt(np.bincount(place, residual**2, size))
-    total = float((mass**2).sum())
-    sums = np.bincount(place, residual, size)
-    largest = np.empty(n_resamples)
-    share = None if group is None else np.asarray(np.bincount(group, mass), np.float64)
-    for b in range(n_resamples):
-        if group is None or share is None:
-            noise = spread * rng.standard_normal(size)
-            noise -= sums * (np.sqrt(total) * rng.standard_normal())
-        else:
-            factor = rng.standard_normal(share.size)
-            noise = np.asarray(np.bincount(place, factor[group] * residual, size)) - sums * dot(factor, share)
-        largest[b] = largest_correlation(centre, noise)
-    return float(np.quantile(largest, 1.0 - level, method="higher"))
-
-
 def says_certain(recalibrator: Any, prediction: FloatArray) -> bool:
     """Whether a fitted map returns exactly 0 or 1: for these rows, or for any prediction that may yet come."""
     probability = mapped(recalibrator, prediction)
@@ -268,16 +225,3 @@ def says_certain(recalibrator: Any, prediction: FloatArray) -> bool:
         low, high = recalibrator._range()
         return bool(min(low, probability.min()) <= 0.0 or max(high, probability.max()) >= 1.0)
     return bool(probability.min() <= 0.0 or mapped(recalibrator, np.eye(prediction.shape[1])).min() <= 0.0)
-
-
-def order_kept(recalibrator: Any, prediction: FloatArray) -> tuple[bool, bool]:
-    """Whether a map of one probability never lowers, and whether it never raises, from one prediction to the next."""
-    step = np.diff(mapped(recalibrator, np.unique(prediction)))
-    return bool((step >= 0.0).all()), bool((step <= 0.0).all())
-
-
-def _is_table(y_prob: Any) -> bool:
-    shape = getattr(y_prob, "shape", None)
-    if shape is not None:
-        return len(shape) == 2
-    return isinstance(y_prob, list | tuple) and len(y_prob) > 0 and np.ndim(y_prob[0]) == 1

@@ -12,6 +12,7 @@ from calibrant.recalibration.curves.registry import maps
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
 Method = Literal[
+    "offset",
     "temperature",
     "platt",
     "beta",
@@ -19,6 +20,7 @@ Method = Literal[
     "scaling_binning",
     "histogram",
     "isotonic",
+    "venn_abers",
     "nearest",
     "averaged",
     "vector",

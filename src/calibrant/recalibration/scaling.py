@@ -1,14 +1,53 @@
-"""Recalibrators with a formula of a few parameters: Platt, beta and polynomial scaling."""
+"""Recalibrators with a formula of a few parameters: one shift, Platt, beta and polynomial scaling."""
 
 from __future__ import annotations
 
-__all__ = ["BetaScaling", "PlattScaling", "PolynomialScaling"]
+__all__ = ["BetaScaling", "OffsetScaling", "PlattScaling", "PolynomialScaling"]
 
 from typing import ClassVar
 
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.curves.formulas import BetaCurve, PlattCurve, PolynomialCurve
-from calibrant.recalibration.kinds import Kind, column, ends, flag, number
+from calibrant.recalibration.curves.formulas import BetaCurve, OffsetCurve, PlattCurve, PolynomialCurve
+from calibrant.recalibration.kinds import Kind, column, ends, flag, number, within
+
+
+class OffsetScaling(OffsetCurve, Recalibrator):
+    """One shift of all log-odds, so that predictions are right on average: recalibration in the large.
+
+    Parameters
+    ----------
+    clip : float, default 1e-12
+        Predictions closer than this to 0 or 1 are read as being this far from it.
+
+    Attributes
+    ----------
+    offset_ : float
+        What is added to all log-odds.
+
+    See Also
+    --------
+    PlattScaling, AveragedScaling
+
+    Notes
+    -----
+    For a change of the base rate alone, as between two years or two sites: the odds of all rows change by one factor.
+    It is the likeliest shift, at which the mean of the corrected predictions is the mean outcome. If there is one class
+    only, outcomes are smoothed as in `PlattScaling`. Cost: a sort, then O(m) per step.
+
+    References
+    ----------
+    E. Steyerberg, "Clinical Prediction Models", 2nd edition, 2019, Chapter 20.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import OffsetScaling
+    >>> offset = OffsetScaling().fit([0.2, 0.2, 0.5, 0.5], [0, 0, 0, 1])
+    >>> offset.predict([0.2, 0.5]).round(3).tolist()
+    [0.129, 0.371]
+    """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"offset_": within(1500.0)}
+    """A shift lies between log-odds of the mean outcome, 745 at most, and of predictions, 691 at most, apart."""
 
 
 class PlattScaling(PlattCurve, Recalibrator):

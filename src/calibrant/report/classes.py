@@ -28,11 +28,11 @@ def _errors(classes: ClassFindings, width: float) -> Figure:
     fig = Figure(figsize=(width, 3.0), layout="constrained")
     ax = fig.add_subplot()
     ordered = sorted(classes.class_wise, key=lambda each: each.rate - each.mean_prediction)
-    found = {each.name for each in classes.found}
+    names = {each.name for each in classes.found}
     thick = float(np.clip(300.0 / len(ordered), 0.6, 5.0))
     ax.axhline(0.0, color=COLOURS["muted"], lw=1)
     for colour in ("bars", "curve", "high", "low"):
-        at = [i for i, each in enumerate(ordered) if _colour(each, found) == colour]
+        at = [i for i, each in enumerate(ordered) if _colour(each, names) == colour]
         _sticks(ax, at, [ordered[i] for i in at], COLOURS[colour], thick)
     if len(ordered) <= _NAMED:
         _name(ax, "x", [each.name.removeprefix("class ") for each in ordered])
@@ -45,8 +45,8 @@ def _errors(classes: ClassFindings, width: float) -> Figure:
     return fig
 
 
-def _colour(each: Question, found: set[str]) -> str:
-    if each.name not in found:
+def _colour(each: Question, names: set[str]) -> str:
+    if each.name not in names:
         return "bars"
     return {"too high": "high", "too low": "low"}.get(each.direction or "", "curve")
 

@@ -19,52 +19,55 @@ _TALL = 0.08  # of the axis, for the tallest bar of the distribution
 _CORNER = ("Observed : expected", "Calibration-in-the-large", "Calibration slope", "ICI", "C-statistic", "Brier score")
 
 
-def draw_clinical(found: ClinicalCalibration, ax: Axes | None) -> Axes:
+def draw_clinical(calibration: ClinicalCalibration, ax: Axes | None) -> Axes:
     """Draw observed against predicted risk, with the distribution of predictions by outcome below it."""
     ax = ax if ax is not None else new_axes()
-    end = _end(found)
+    end = _end(calibration)
     ax.plot([0.0, end], [0.0, end], color=COLOURS["muted"], lw=1, dashes=(4, 3), label="ideal")
-    label = f"{confidence(found.level)} band"
+    label = f"{confidence(calibration.level)} band"
     ax.fill_between(
-        found.prediction, found.observed_lower, found.observed_upper, color=COLOURS["band"], lw=0, label=label
+        calibration.prediction,
+        calibration.observed_lower,
+        calibration.observed_upper,
+        color=COLOURS["band"],
+        lw=0,
+        label=label,
     )
-    ax.plot(found.prediction, found.observed, color=COLOURS["curve"], lw=2.0, label=found.curve)
-    ax.plot(*found.deciles.T, "^", color=COLOURS["ink"], ms=5, label="tenths of the rows")
-    centre = (np.arange(found.histogram.shape[1]) + 0.5) / found.histogram.shape[1]
-    scale = _TALL * end / max(float(found.histogram.max()), 1e-300)
+    ax.plot(calibration.prediction, calibration.observed, color=COLOURS["curve"], lw=2.0, label=calibration.curve)
+    ax.plot(*calibration.deciles.T, "^", color=COLOURS["ink"], ms=5, label="tenths of the rows")
+    centre = (np.arange(calibration.histogram.shape[1]) + 0.5) / calibration.histogram.shape[1]
+    scale = _TALL * end / max(float(calibration.histogram.max()), 1e-300)
     base = -1.2 * _TALL * end
-    for row, sign, name in ((found.histogram[1], 1.0, "high"), (found.histogram[0], -1.0, "low")):
+    for row, sign, name in ((calibration.histogram[1], 1.0, "high"), (calibration.histogram[0], -1.0, "low")):
         ax.vlines(centre, base, base + sign * scale * row, color=COLOURS[name], lw=2)
     ax.axhline(base, color=COLOURS["hairline"], lw=0.8)
     ax.annotate("events", (end, base), (4, 2), textcoords="offset points", ha="left", fontsize="x-small")
     ax.annotate("others", (end, base), (4, -8), textcoords="offset points", ha="left", fontsize="x-small")
-    said = "\n".join(f"{name} {found.estimates[name].summary()}" for name in _CORNER)
-    ax.annotate(said, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="x-small", color=COLOURS["ink"])
+    lines = "\n".join(f"{name} {calibration.estimates[name].summary()}" for name in _CORNER)
+    ax.annotate(lines, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="x-small", color=COLOURS["ink"])
     ax.set(xlim=(0.0, end), ylim=(base - 1.2 * _TALL * end, end), xlabel="predicted risk", ylabel="observed proportion")
     tidy(ax)
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.18), frameon=False, fontsize="x-small")
     return ax
 
 
-def draw_belt(found: CalibrationBelt, ax: Axes | None) -> Axes:
+def draw_belt(belt: CalibrationBelt, ax: Axes | None) -> Axes:
     """Draw curve and belt against the diagonal."""
     ax = ax if ax is not None else new_axes()
-    most = float(found.prediction[-1])
+    most = float(belt.prediction[-1])
     end = 1.0 if most > 0.5 else min(1.0, 1.3 * most)
     ax.plot([0.0, end], [0.0, end], color=COLOURS["muted"], lw=1, dashes=(4, 3), label="ideal")
-    label = f"{confidence(found.level)} belt"
-    ax.fill_between(
-        found.prediction, found.observed_lower, found.observed_upper, color=COLOURS["band"], lw=0, label=label
-    )
-    ax.plot(found.prediction, found.observed, color=COLOURS["curve"], lw=2.0, label=f"degree {found.degree}")
-    ax.annotate(f"p = {found.pvalue:.3g}", (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="small")
+    label = f"{confidence(belt.level)} belt"
+    ax.fill_between(belt.prediction, belt.observed_lower, belt.observed_upper, color=COLOURS["band"], lw=0, label=label)
+    ax.plot(belt.prediction, belt.observed, color=COLOURS["curve"], lw=2.0, label=f"degree {belt.degree}")
+    ax.annotate(f"p = {belt.pvalue:.3g}", (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="small")
     ax.set(xlim=(0.0, end), ylim=(0.0, end), xlabel="predicted risk", ylabel="observed proportion")
     tidy(ax)
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     return ax
 
 
-def _end(found: ClinicalCalibration) -> float:
+def _end(calibration: ClinicalCalibration) -> float:
     """Where both axes end: at 1 unless all that is drawn lies far below."""
-    most = max(float(found.prediction[-1]), float(found.observed.max()), float(found.deciles.max()))
+    most = max(float(calibration.prediction[-1]), float(calibration.observed.max()), float(calibration.deciles.max()))
     return 1.0 if most > 0.5 else min(1.0, 1.3 * most)

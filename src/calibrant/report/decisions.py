@@ -33,7 +33,7 @@ def _steps(x: FloatArray, at: FloatArray, after: FloatArray) -> tuple[FloatArray
 
 
 class Curve(Protocol):
-    """What a decision curve is drawn from: the curve itself, or what an audit keeps of it."""
+    """Source of a decision curve: the curve itself, or what an audit keeps of it."""
 
     @property
     def thresholds(self) -> FloatArray:
@@ -49,7 +49,7 @@ class Curve(Protocol):
 
     @property
     def best_net_benefit(self) -> FloatArray:
-        """Of the best cut."""
+        """Net benefit of the best cut."""
 
     @property
     def base_rate(self) -> float:
@@ -59,7 +59,7 @@ class Curve(Protocol):
 def draw_decision_curve(
     curve: Curve, ax: Axes | None, band: DecisionBand | None, threshold: float | None = None
 ) -> Axes:
-    """Draw net benefit of the predictions, the best cut, all and none, up to where nobody is acted on.
+    """Draw net benefit of the predictions, the best cut, all and none, up to where no row is acted on.
 
     A threshold is marked.
     """
@@ -104,15 +104,15 @@ def draw_decision_curve(
     return ax
 
 
-def draw_murphy(found: MurphyDiagram, ax: Axes | None) -> Axes:
+def draw_murphy(diagram: MurphyDiagram, ax: Axes | None) -> Axes:
     """Draw the elementary score and its parts by threshold."""
     ax = ax if ax is not None else new_axes()
-    t = found.thresholds
-    ax.plot(t, found.elementary_uncertainty, color=COLOURS["muted"], lw=1.2, dashes=(1.5, 1.5), label="uncertainty")
-    ax.plot(t, found.elementary_discrimination, color=COLOURS["low"], lw=1.2, dashes=(5, 2), label="discrimination")
+    t = diagram.thresholds
+    ax.plot(t, diagram.elementary_uncertainty, color=COLOURS["muted"], lw=1.2, dashes=(1.5, 1.5), label="uncertainty")
+    ax.plot(t, diagram.elementary_discrimination, color=COLOURS["low"], lw=1.2, dashes=(5, 2), label="discrimination")
     for at, after, name, width, words in (
-        (found.elementary_miscalibration, found.elementary_miscalibration_after, "high", 1.2, "miscalibration"),
-        (found.elementary_score, found.elementary_score_after, "curve", 2.0, "score"),
+        (diagram.elementary_miscalibration, diagram.elementary_miscalibration_after, "high", 1.2, "miscalibration"),
+        (diagram.elementary_score, diagram.elementary_score_after, "curve", 2.0, "score"),
     ):
         ax.plot(*_steps(t, at, after), color=COLOURS[name], lw=width, label=words)
     ax.set_xlim(0.0, 1.0)
@@ -124,42 +124,42 @@ def draw_murphy(found: MurphyDiagram, ax: Axes | None) -> Axes:
     return ax
 
 
-def draw_isotonic(found: MurphyDiagram, ax: Axes) -> Axes:
+def draw_isotonic(diagram: MurphyDiagram, ax: Axes) -> Axes:
     """Draw the isotonic reliability curve."""
-    corp = found.corp
+    corp = diagram.corp
     ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
     ax.plot(corp.prediction, corp.recalibrated, color=COLOURS["curve"], lw=2.0)
     _unit(ax, "prediction", "isotonic event rate")
     return ax
 
 
-def draw_roc(found: MurphyDiagram, ax: Axes) -> Axes:
+def draw_roc(diagram: MurphyDiagram, ax: Axes) -> Axes:
     """Draw the ROC curve with its hull."""
     ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
-    x, y = found.false_positive_rate, found.true_positive_rate
-    ax.plot(x[found.on_hull], y[found.on_hull], color=COLOURS["low"], lw=1.2, label="hull: the best cuts")
+    x, y = diagram.false_positive_rate, diagram.true_positive_rate
+    ax.plot(x[diagram.on_hull], y[diagram.on_hull], color=COLOURS["low"], lw=1.2, label="hull: the best cuts")
     ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
     _unit(ax, "false positive rate", "true positive rate")
     _legend(ax)
     return ax
 
 
-def draw_triptych(found: MurphyDiagram) -> Figure:
+def draw_triptych(diagram: MurphyDiagram) -> Figure:
     """Draw reliability curve, Murphy diagram and ROC curve side by side."""
     figure = Figure(figsize=(13.5, 4.8), layout="constrained")
-    panels = zip(figure.subplots(1, 3), (draw_isotonic, draw_murphy, draw_roc), titles(found), strict=True)
+    panels = zip(figure.subplots(1, 3), (draw_isotonic, draw_murphy, draw_roc), titles(diagram), strict=True)
     for ax, draw, title in panels:
-        draw(found, ax).set_title(title)
+        draw(diagram, ax).set_title(title)
     return figure
 
 
-def titles(found: MurphyDiagram) -> tuple[str, str, str]:
+def titles(diagram: MurphyDiagram) -> tuple[str, str, str]:
     """What the three panels are called, each with its number."""
-    corp = found.corp
+    corp = diagram.corp
     return (
         f"Reliability: miscalibration {corp.miscalibration:.4f}",
         f"Elementary scores: mean {corp.mean_score:.4f}",
-        f"ROC: area {found.area:.4f}",
+        f"ROC: area {diagram.area:.4f}",
     )
 
 

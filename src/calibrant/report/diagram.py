@@ -60,8 +60,8 @@ def _draw_curve(audit: Drawable, ax: Axes, shaded: bool) -> None:
     if table.band_lower is not None and table.band_upper is not None:
         label = f"if calibrated ({confidence(audit.level)})"
         ax.fill_between(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
-    told = heavy(table) > _SHADED
-    for side, where in zip(_SIDES, (told & (y < x), told & (y > x)), strict=True) if shaded else ():
+    dense = heavy(table) > _SHADED
+    for side, where in zip(_SIDES, (dense & (y < x), dense & (y > x)), strict=True) if shaded else ():
         _shade(ax, x, y, x, where, side)
     ax.plot(x, table.isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
     faded_curve(table, ax, COLOURS["curve"], "smoothed")

@@ -183,10 +183,10 @@ class DistanceChainDisplay:
         cls, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, ax: Axes | None = None
     ) -> Self:
         """Compute and draw the chain; arguments as for `audit`."""
-        found = audit(y_true, y_prob, sample_weight=sample_weight, n_resamples=0, random_state=0)
-        ties, values = found.ties, found.measures
+        result = audit(y_true, y_prob, sample_weight=sample_weight, n_resamples=0, random_state=0)
+        ties, values = result.ties, result.measures
         chain: list[tuple[str, Bracket]] = [
-            ("smooth error / 2", Bracket(found.smooth_lower / 2.0, found.smooth_upper / 2.0)),
+            ("smooth error / 2", Bracket(result.smooth_lower / 2.0, result.smooth_upper / 2.0)),
             ("lower distance", ties.lower_distance_bracket),
             ("true distance", ties.true_distance),
         ]

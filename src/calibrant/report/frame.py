@@ -1,4 +1,4 @@
-"""Which part of a reliability diagram is shown, and how dense the rows are along it: for every way of drawing it."""
+"""Frame of a reliability diagram: the part shown, and the density of rows along it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLENTY = 0.98  # share of the weight, the densest first, whose curve and band t
 
 
 class Drawable(Protocol):
-    """What the diagram is drawn from: an audit, or a display."""
+    """Source of the diagram: an audit, or a display."""
 
     @property
     def reliability(self) -> Reliability:
@@ -46,8 +46,8 @@ def heights(table: Reliability, low: float, high: float, more: Sequence[float]) 
     plenty = order[: 1 + int(np.searchsorted(np.cumsum(dense[order]), _PLENTY * dense.sum()))]
     band = [each for each in (table.band_lower, table.band_upper) if each is not None]
     columns = [table.outcome, table.isotonic, *band]
-    drawn = np.concatenate([*(each[plenty] for each in columns), [low, high], more])
-    bottom, top = max(0.0, float(np.nanmin(drawn))), min(1.0, float(np.nanmax(drawn)))
+    points = np.concatenate([*(each[plenty] for each in columns), [low, high], more])
+    bottom, top = max(0.0, float(np.nanmin(points))), min(1.0, float(np.nanmax(points)))
     pad = 0.03 * (top - bottom)
     return bottom - pad if bottom > 0.0 else -0.012 * top, top + pad if top < 1.0 else 1.0 + 0.012 * (1.0 - bottom)
 
@@ -62,8 +62,8 @@ def limits(audit: Drawable, examples: Sequence[Example] = ()) -> tuple[float, fl
         first, last = np.searchsorted(sums, [spare, 1.0 - spare])
         low, high = (float(table.prediction[min(int(i), sums.size - 1)]) for i in (first, last))
         step = float(table.prediction[1] - table.prediction[0])
-        told = [each.predicted for each in examples]
-        low, high = min([low - step, *told]), max([high + step, *told])
+        shown = [each.predicted for each in examples]
+        low, high = min([low - step, *shown]), max([high + step, *shown])
         low, high = max(low, float(table.prediction[0])), min(high, float(table.prediction[-1]))
     span = max(high - low, 1e-3)
     if span >= _NARROW:

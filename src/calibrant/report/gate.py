@@ -30,10 +30,10 @@ _COLOURS: dict[Said, str] = {
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|~#&])")  # that Markdown would take for its own
 
 
-def write_junit(found: Gated, path: Path) -> None:
+def write_junit(result: Gated, path: Path) -> None:
     """Write the checks as JUnit's XML, whole or not at all."""
     try:
-        write_whole(path, gate_as_junit(found))
+        write_whole(path, gate_as_junit(result))
     except FileError as problem:
         raise FileError("--junit", problem.problem) from None
 
@@ -51,9 +51,9 @@ def write_no_verdict(title: str, why: str, path: Path) -> None:
     write_whole(path, _as_text(root))
 
 
-def add_markdown(found: Gated, path: Path) -> None:
+def add_markdown(result: Gated, path: Path) -> None:
     """Add the checks to the end of a file, whole or not at all; what other steps have written there stays."""
-    text = gate_as_markdown(found).encode()
+    text = gate_as_markdown(result).encode()
     try:
         with alone_with(path):
             before = path.read_bytes() if path.exists() else b""
@@ -63,23 +63,23 @@ def add_markdown(found: Gated, path: Path) -> None:
         raise FileError("--summary", said) from None
 
 
-def gate_as_junit(found: Gated) -> str:
+def gate_as_junit(result: Gated) -> str:
     """A test case for each check: a failure where it is proved beyond, an error where it is undecided."""
-    count = {verdict: sum(check.verdict == verdict for check in found.checks) for verdict in EXIT_CODES}
-    numbers = {"tests": len(found.checks), "failures": count["beyond"], "errors": count["undecided"]}
+    count = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in EXIT_CODES}
+    numbers = {"tests": len(result.checks), "failures": count["beyond"], "errors": count["undecided"]}
     root, suite = _suite(numbers)
     properties = ElementTree.SubElement(suite, "properties")
-    for name, sentence in found.premises.entries.items():
+    for name, sentence in result.premises.entries.items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": _printable(sentence)})
-    for check in found.checks:
-        names = {"name": _printable(check.name), "classname": _printable(found.title)}
+    for check in result.checks:
+        names = {"name": _printable(check.name), "classname": _printable(result.title)}
         case = ElementTree.SubElement(suite, "testcase", names)
         said = _printable(check.sentence)
         if check.verdict in _ELEMENTS:
             ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": said})
         else:
             ElementTree.SubElement(case, "system-out").text = said
-    ElementTree.SubElement(suite, "system-out").text = _printable(" ".join(found.premises.sentences))
+    ElementTree.SubElement(suite, "system-out").text = _printable(" ".join(result.premises.sentences))
     return _as_text(root)
 
 
@@ -94,22 +94,22 @@ def _as_text(root: ElementTree.Element) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def gate_as_markdown(found: Gated) -> str:
+def gate_as_markdown(result: Gated) -> str:
     """A heading with the verdict and its colour, the sentence, and of several checks a table of them."""
-    lines = [f"## Calibration gate of {_marked(found.title)}: {_COLOURS[found.verdict]} {found.verdict}", ""]
-    said = _marked(found.headline)
-    lines += [f"{said[0].upper()}{said[1:].rstrip('.')}.", ""]
-    if len(found.checks) > 1:
-        lines += [_marked(found.what), "", "| check | verdict | proved | rows |", "| --- | --- | --- | ---: |"]
-        checks, rest = found.shown()
+    lines = [f"## Calibration gate of {_marked(result.title)}: {_COLOURS[result.verdict]} {result.verdict}", ""]
+    headline = _marked(result.headline)
+    lines += [f"{headline[0].upper()}{headline[1:].rstrip('.')}.", ""]
+    if len(result.checks) > 1:
+        lines += [_marked(result.what), "", "| check | verdict | proved | rows |", "| --- | --- | --- | ---: |"]
+        checks, rest = result.shown()
         for check in checks:
             verdict = f"{_COLOURS[check.verdict]} {check.verdict}"
             proved = _marked(check.proved + check.needs)
             lines.append(f"| {_marked(check.name)} | {verdict} | {proved} | {check.result.n_rows:,} |")
         lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
         lines.append("")
-    lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in found.premises.sentences), ""]
-    return "\n".join([*lines, f"Exit code {EXIT_CODES[found.verdict]}.", ""])
+    lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in result.premises.sentences), ""]
+    return "\n".join([*lines, f"Exit code {EXIT_CODES[result.verdict]}.", ""])
 
 
 def _printable(text: str) -> str:

@@ -82,7 +82,7 @@ def _(comparison: Comparison) -> str:
 def _sealed(page: str) -> str:
     """The page with every style in its style sheet, and the digests of that and of its script in its policy.
 
-    So a browser runs this script alone, whatever else comes to stand in the page.
+    So a browser runs this script alone, and nothing else in the page.
     """
     rules: dict[str, str] = {}
 
@@ -177,8 +177,8 @@ def _diagram(audit: Audit) -> dict[str, Any]:
     }
     label = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
     picture, (left, right), (low, high) = diagram(audit)
-    told = audit.answer.examples
-    begin = told[0].predicted if told else audit.mean_prediction  # where the slider stands at first
+    examples = audit.answer.examples
+    begin = examples[0].predicted if examples else audit.mean_prediction  # where the slider stands at first
     return {
         "picture": _coloured(picture, label),
         "left": round(left, 5),
@@ -186,7 +186,7 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "low": low,
         "high": high,
         "start": round(1000.0 * min(1.0, max(0.0, (begin - low) / (high - low)))),
-        "beyond": beyond(audit, told),
+        "beyond": beyond(audit, examples),
         "table": {
             name: [None if math.isnan(x) else float(f"{x:.5g}") for x in column]
             for name, column in columns.items()
@@ -197,23 +197,23 @@ def _diagram(audit: Audit) -> dict[str, Any]:
 
 def _acting(audit: Audit) -> dict[str, Any] | None:
     """What acting is worth at the threshold of the cost, and the pictures."""
-    found = audit.acting
-    if found is None:
+    acting = audit.acting
+    if acting is None:
         return None
-    at = found.at
+    at = acting.at
     cut = audit.cost_of_acting.best_cut if audit.cost_of_acting is not None else math.inf
     return {
-        "threshold": threshold_in_words(found.threshold, 4),
+        "threshold": threshold_in_words(acting.threshold, 4),
         "worths": [
-            ("acting on the predictions", found.net_benefit[at]),
-            (f"the best cut: {acting_from(cut)}", found.best_net_benefit[at]),
-            ("acting on every row", found.treat_all[at]),
+            ("acting on the predictions", acting.net_benefit[at]),
+            (f"the best cut: {acting_from(cut)}", acting.best_net_benefit[at]),
+            ("acting on every row", acting.treat_all[at]),
             ("acting on none", 0.0),
         ],
-        "picture": _coloured(_renamed(decision_svg(found), "-acting"), "Decision curve: net benefit by threshold"),
+        "picture": _coloured(_renamed(decision_svg(acting), "-acting"), "Decision curve: net benefit by threshold"),
         "triptych": [
             (title, _coloured(_renamed(picture, f"-triptych{i}"), title))
-            for i, (title, picture) in enumerate(triptych_svgs(found))
+            for i, (title, picture) in enumerate(triptych_svgs(acting))
         ],
     }
 
@@ -235,38 +235,38 @@ def _class_questions(classes: ClassFindings) -> dict[str, list[Question]]:
 
 def _class_pictures(classes: ClassFindings) -> dict[str, dict[str, Markup]]:
     """Errors of all classes, and pairs that err, each once for each width of page."""
-    found: dict[str, dict[str, Markup]] = {"errors": {}, "pairs": {}}
+    pictures: dict[str, dict[str, Markup]] = {"errors": {}, "pairs": {}}
     for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8)):
         errors = _renamed(errors_svg(classes, inches), f"-errors-{page}")
-        found["errors"][page] = _coloured(errors, "Seen less predicted rate of every class")
+        pictures["errors"][page] = _coloured(errors, "Seen less predicted rate of every class")
         table = classes.confusion_table
         if table is not None and classes.confusions:
             pairs = _renamed(pairs_svg(table, min(inches, 6.0)), f"-pairs-{page}")
-            found["pairs"][page] = _coloured(pairs, "Pairs of classes that err")
-    return found
+            pictures["pairs"][page] = _coloured(pairs, "Pairs of classes that err")
+    return pictures
 
 
-def _found(found: FoundSegments) -> dict[str, Markup]:
+def _found(segments: FoundSegments) -> dict[str, Markup]:
     """All tested segments, once for each width of page."""
     label = "Rows of each tested segment against its mean of outcome less prediction"
     return {
-        page: _coloured(_renamed(found_svg(found, inches), f"-found-{page}"), label)
+        page: _coloured(_renamed(found_svg(segments, inches), f"-found-{page}"), label)
         for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
     }
 
 
-def _pairs(found: FoundSegments) -> list[dict[str, Any]]:
+def _pairs(segments: FoundSegments) -> list[dict[str, Any]]:
     """Pairs of features as tables of colours, each once for each width of page."""
-    drawn = []
-    for at, pair in enumerate(pairs_to_draw(found)):
-        down, across = pair_names(found, pair)
+    pictures = []
+    for at, pair in enumerate(pairs_to_draw(segments)):
+        down, across = pair_names(segments, pair)
         label = f"Mean of outcome less prediction, by {down} and {across}"
         pages = {
-            page: _coloured(_renamed(pair_svg(found, pair, inches), f"-pair-{at}-{page}"), label)
+            page: _coloured(_renamed(pair_svg(segments, pair, inches), f"-pair-{at}-{page}"), label)
             for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
         }
-        drawn.append({"down": down, "across": across, "drawn": values_drawn(found, pair), "pages": pages})
-    return drawn
+        pictures.append({"down": down, "across": across, "drawn": values_drawn(segments, pair), "pages": pages})
+    return pictures
 
 
 def _coloured(text: str, label: str) -> Markup:
@@ -320,18 +320,18 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
 
     The scale ends at `at_least` or beyond, and holds the limit of what is too small to matter.
     """
-    found, (low, high) = audit.answer, audit.ties.lower_distance_bracket
-    limit, sure = found.max_distance, confidence(audit.level)
-    shown = [("These rows", in_short(found.size), "certified", low, high)]
-    if found.interval is not None:
-        least, largest = in_short(found.interval.low, ROUND_FLOOR), most_in_short(found.interval, found.max_distance)
-        between = f"{least} to {largest}" if found.interval.low > 0.0 else f"at most {largest}"
-        each = "each end with " if found.interval.low > 0.0 else ""
-        shown.append((f"Population, {each}{sure} confidence", between, "population", *found.interval))
+    answer, (low, high) = audit.answer, audit.ties.lower_distance_bracket
+    limit, sure = answer.max_distance, confidence(audit.level)
+    shown = [("These rows", in_short(answer.size), "certified", low, high)]
+    if answer.interval is not None:
+        least, largest = in_short(answer.interval.low, ROUND_FLOOR), most_in_short(answer.interval, answer.max_distance)
+        between = f"{least} to {largest}" if answer.interval.low > 0.0 else f"at most {largest}"
+        each = "each end with " if answer.interval.low > 0.0 else ""
+        shown.append((f"Population, {each}{sure} confidence", between, "population", *answer.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
-    if best is not None and best.method != "unchanged" and blamed(audit, found.direction) is None:
+    if best is not None and best.method != "unchanged" and blamed(audit, answer.direction) is None:
         name = f"After {title_of(best.method)}, on rows it was not fitted to"
-        left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, found.size)
+        left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, answer.size)
         words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)
         shown.append((name, words, "after", begins, max(left, noise)))
     farthest = max(at_least, limit, *(end for *_, end in shown))

@@ -25,7 +25,7 @@ _FEW = 0.5  # on the scale of `heavy`: where rows are fewer the curve's mark is 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What is drawn with."""
+    """Characters to draw with."""
 
     many: str
     few: str
@@ -139,9 +139,9 @@ class Grid:
         """Draw the observed rates, and return whether the mark for few rows was used."""
         used = False
         for column, i in self._points(table):
-            drawn = mark(i)
-            used |= drawn == few and np.isfinite(table.outcome[i])
-            self.put(float(self.centres[column]), float(table.outcome[i]), drawn, several)
+            letter = mark(i)
+            used |= letter == few and np.isfinite(table.outcome[i])
+            self.put(float(self.centres[column]), float(table.outcome[i]), letter, several)
         return bool(used)
 
     def _points(self, table: Reliability) -> list[tuple[int, int]]:
@@ -172,8 +172,8 @@ class Grid:
 def _labels(bottom: float, top: float) -> list[str]:
     """The upper end, the middle and the lower end, as wide as one another."""
     digits = 1 - int(np.floor(np.log10(top - bottom)))
-    found = [f"{value:.{digits}f}" for value in (top, 0.5 * (top + bottom), bottom)]
-    return [f"{each:>{max(map(len, found))}}" for each in found]
+    labels = [f"{value:.{digits}f}" for value in (top, 0.5 * (top + bottom), bottom)]
+    return [f"{each:>{max(map(len, labels))}}" for each in labels]
 
 
 def _in_lines(parts: list[str], width: int) -> list[str]:

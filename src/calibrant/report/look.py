@@ -1,4 +1,4 @@
-"""What all drawings share: colours, sizes, axes, and how a figure becomes an SVG element."""
+"""Shared by all drawings: colours, sizes, axes, and how a figure becomes an SVG element."""
 
 from __future__ import annotations
 

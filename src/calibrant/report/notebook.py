@@ -33,29 +33,29 @@ def cell(finding: Audit | Comparison) -> str:
     """Return the first screen as HTML: sentences, and the picture beside them."""
     if isinstance(finding, Audit):
         first, rest = finding.sentences[0], [*finding.answer.details, discrimination(finding)]
-        last, drawn, label = facts(finding), svg(finding, _SIZE), "Reliability diagram"
+        last, picture, label = facts(finding), svg(finding, _SIZE), "Reliability diagram"
     else:
         first = finding.sentence
         rest = [f"{name}: {each.sentences[0]}" for name, each in zip(finding.names, finding.audits, strict=True)]
-        last, drawn, label = "", curves_svg(finding), "The reliability curves"
-    more = "".join(f'<p style="margin:.4em 0">{escape(said)}</p>' for said in rest)
+        last, picture, label = "", curves_svg(finding), "The reliability curves"
+    more = "".join(f'<p style="margin:.4em 0">{escape(line)}</p>' for line in rest)
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:0 1.5em;align-items:flex-start;max-width:60em">'
         '<div style="flex:1 1 20em;min-width:0">'
         f'<p style="margin:.4em 0;font-size:1.15em;font-weight:600">{escape(first)}</p>{more}'
         f'<p style="margin:.4em 0;opacity:.75">{escape(last)}</p></div>'
-        f'<div style="flex:0 1 24em;min-width:0">{_on_any_page(drawn, label)}</div></div>'
+        f'<div style="flex:0 1 24em;min-width:0">{_on_any_page(picture, label)}</div></div>'
     )
 
 
-def _on_any_page(drawn: str, label: str) -> str:
+def _on_any_page(picture: str, label: str) -> str:
     """The figure in these colours, as wide as it may be, with ids of its own: cells share one document."""
     for name, colour in COLOURS.items():
-        drawn = drawn.replace(colour, _ON_ANY_PAGE[name])
-    drawn = drawn.replace("#000000", "currentColor")
-    drawn = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', 'width="100%" fill="currentColor"', drawn, count=1)
-    ending = hashlib.sha256(drawn.encode()).hexdigest()[:8]
-    drawn = re.sub(r'\bid="([^"]+)"', rf'id="\1-{ending}"', drawn)
-    drawn = re.sub(r"url\(#([^)]+)\)", rf"url(#\1-{ending})", drawn)
-    drawn = re.sub(r'href="#([^"]+)"', rf'href="#\1-{ending}"', drawn)
-    return drawn.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+        picture = picture.replace(colour, _ON_ANY_PAGE[name])
+    picture = picture.replace("#000000", "currentColor")
+    picture = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', 'width="100%" fill="currentColor"', picture, count=1)
+    ending = hashlib.sha256(picture.encode()).hexdigest()[:8]
+    picture = re.sub(r'\bid="([^"]+)"', rf'id="\1-{ending}"', picture)
+    picture = re.sub(r"url\(#([^)]+)\)", rf"url(#\1-{ending})", picture)
+    picture = re.sub(r'href="#([^"]+)"', rf'href="#\1-{ending}"', picture)
+    return picture.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)

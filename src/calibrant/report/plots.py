@@ -40,8 +40,8 @@ _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
 
 def draw_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     """Draw an audit's diagram, with the examples that its headline tells."""
-    found = audit.answer
-    return draw_diagram(audit, ax, found.examples, shaded=found.state not in ("no evidence", "too few rows"))
+    answer = audit.answer
+    return draw_diagram(audit, ax, answer.examples, shaded=answer.state not in ("no evidence", "too few rows"))
 
 
 def figure(audit: Audit, size: tuple[float, float] = _SIZE) -> Figure:
@@ -82,8 +82,8 @@ def _drift_figure(audit: Audit, width: float) -> Figure:
     evidence = np.array([max(period.reading.evalue, 1e-12) for period in audit.periods])
     at = np.arange(evidence.size)
     upper.plot(at, [period.base_rate for period in audit.periods], color=COLOURS["curve"], lw=2, label="observed")
-    said = [period.mean_prediction for period in audit.periods]
-    upper.plot(at, said, color=COLOURS["ink"], lw=1.4, dashes=(4, 2), label="predicted")
+    predicted = [period.mean_prediction for period in audit.periods]
+    upper.plot(at, predicted, color=COLOURS["ink"], lw=1.4, dashes=(4, 2), label="predicted")
     upper.set_ylabel("rate")
     upper.legend(frameon=False, loc="best")
     ax.plot(at, np.minimum(evidence, MOST_EVIDENCE), color=COLOURS["curve"], lw=2)

@@ -27,11 +27,11 @@ GATE_SCHEMA = 1
 """The same of a gate's."""
 
 
-def gate_as_json(found: Gated) -> str:
+def gate_as_json(result: Gated) -> str:
     """A gate's result as `calibrant gate --json` prints it."""
     from calibrant import __version__
 
-    return json.dumps({"schema": GATE_SCHEMA, "calibrant": __version__, **found.to_dict()}, indent=2)
+    return json.dumps({"schema": GATE_SCHEMA, "calibrant": __version__, **result.to_dict()}, indent=2)
 
 
 @singledispatch
@@ -58,7 +58,7 @@ def _(audit: Audit) -> dict[str, Any]:
     from calibrant import __version__
 
     table = audit.reliability
-    found = {
+    values = {
         "schema": SCHEMA,
         "calibrant": __version__,
         "title": audit.title,
@@ -124,46 +124,46 @@ def _(audit: Audit) -> dict[str, Any]:
             "random_state": audit.seed,
         },
     }
-    plainly: dict[str, Any] = plain(found)
+    plainly: dict[str, Any] = plain(values)
     return plainly
 
 
-def _gate(found: GateResult) -> dict[str, Any]:
+def _gate(result: GateResult) -> dict[str, Any]:
     """The gate; what it takes as given stands among the audit's premises."""
-    return {name: value for name, value in asdict(found).items() if name != "premises"}
+    return {name: value for name, value in asdict(result).items() if name != "premises"}
 
 
-def _pairs(found: PairwiseComparison) -> list[dict[str, Any]]:
+def _pairs(comparison: PairwiseComparison) -> list[dict[str, Any]]:
     """Every pair, the one with the smaller error first."""
     return [
         {
             "first": first,
             "second": second,
-            "holm_pvalue": found.holm_pvalues[first, second],
-            "better": (first, second) in found.better,
+            "holm_pvalue": comparison.holm_pvalues[first, second],
+            "better": (first, second) in comparison.better,
             **plain(asdict(result)),
         }
-        for (first, second), result in found.pairs.items()
+        for (first, second), result in comparison.pairs.items()
     ]
 
 
-def _bracket(found: Bracket, proofs: tuple[str, str]) -> dict[str, Any]:
+def _bracket(bracket: Bracket, proofs: tuple[str, str]) -> dict[str, Any]:
     """A bracket, and what proves each end."""
-    return {"lower": found.lower, "upper": found.upper, "lower_source": proofs[0], "upper_source": proofs[1]}
+    return {"lower": bracket.lower, "upper": bracket.upper, "lower_source": proofs[0], "upper_source": proofs[1]}
 
 
 def _region(region: Region) -> dict[str, Any]:
     """A region; its neighbours matter to its words alone."""
-    found = {
+    values = {
         name: value for name, value in asdict(region).items() if name not in ("before", "after", "mean_prediction")
     }
-    return {**found, "words": region.words, "exceeds_noise": region.exceeds_noise}
+    return {**values, "words": region.words, "exceeds_noise": region.exceeds_noise}
 
 
 def _segment(segment: Segment) -> dict[str, Any]:
-    found = asdict(segment)
+    values = asdict(segment)
     lower, upper = segment.lower_distance_bracket
-    return {**found, "lower_distance_bracket": {"lower": lower, "upper": upper}}
+    return {**values, "lower_distance_bracket": {"lower": lower, "upper": upper}}
 
 
 def _plain(label: Any) -> Any:

@@ -23,55 +23,55 @@ _MOST_VALUES = 12  # of a feature; of more, those with the strongest evidence
 _FAINTEST, _STRONGEST = 0.06, 0.5  # of a colour, under text that must be read
 
 
-def pairs_to_draw(found: FoundSegments) -> list[tuple[int, int]]:
+def pairs_to_draw(segments: FoundSegments) -> list[tuple[int, int]]:
     """The pairs of features of told segments, or else that with the strongest evidence."""
     strongest: dict[tuple[int, int], float] = {}
-    for fixed, pvalue in zip(found.made_of, found.tested[:, 2].tolist(), strict=True):
+    for fixed, pvalue in zip(segments.made_of, segments.tested[:, 2].tolist(), strict=True):
         if len(fixed) == 2:
             pair = fixed[0][0], fixed[1][0]
             strongest[pair] = min(pvalue, strongest.get(pair, 2.0))
     by_evidence = sorted(strongest, key=lambda pair: (strongest[pair], pair))
-    told = [pair for pair in by_evidence if strongest[pair] <= found.level]
-    return (told or by_evidence[:1])[:MOST_PAIRS]
+    clear = [pair for pair in by_evidence if strongest[pair] <= segments.level]
+    return (clear or by_evidence[:1])[:MOST_PAIRS]
 
 
-def pair_names(found: FoundSegments, pair: tuple[int, int]) -> tuple[str, str]:
+def pair_names(segments: FoundSegments, pair: tuple[int, int]) -> tuple[str, str]:
     """The features that make the rows and the columns of a table."""
-    names, sizes = list(found.features), [len(labels) for labels in found.features.values()]
+    names, sizes = list(segments.features), [len(labels) for labels in segments.features.values()]
     down, across = pair if sizes[pair[0]] >= sizes[pair[1]] else pair[::-1]
     return names[down], names[across]
 
 
-def values_drawn(found: FoundSegments, pair: tuple[int, int]) -> str:
+def values_drawn(segments: FoundSegments, pair: tuple[int, int]) -> str:
     """Which values of the features are drawn, where they have too many; else nothing."""
-    names, said = list(found.features), []
-    for at, name in enumerate(pair_names(found, pair)):
-        labels = found.features[name]
-        cells = _cells(found, *(names.index(each) for each in pair_names(found, pair)))
-        drawn = len(_clearest(labels, cells, at))
-        if drawn < len(labels):
-            said.append(f"{drawn} of {len(labels):,} values of {name}")
-    return f"{' and '.join(said)}: those with the strongest evidence." if said else ""
+    names, lines = list(segments.features), []
+    for at, name in enumerate(pair_names(segments, pair)):
+        labels = segments.features[name]
+        cells = _cells(segments, *(names.index(each) for each in pair_names(segments, pair)))
+        n_drawn = len(_clearest(labels, cells, at))
+        if n_drawn < len(labels):
+            lines.append(f"{n_drawn} of {len(labels):,} values of {name}")
+    return f"{' and '.join(lines)}: those with the strongest evidence." if lines else ""
 
 
-def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
+def pair_svg(segments: FoundSegments, pair: tuple[int, int], width: float) -> str:
     """One pair as an SVG element so many inches wide: signed errors, colour by size, proved ones framed."""
-    names = list(found.features)
-    down, across = (names.index(name) for name in pair_names(found, pair))
-    cells = _cells(found, down, across)
+    names = list(segments.features)
+    down, across = (names.index(name) for name in pair_names(segments, pair))
+    cells = _cells(segments, down, across)
     rows, columns = (
-        _in_order(_clearest(found.features[names[i]], cells, at), names[i]) for at, i in enumerate((down, across))
+        _in_order(_clearest(segments.features[names[i]], cells, at), names[i]) for at, i in enumerate((down, across))
     )
     largest = max((abs(off) for off, _ in cells.values()), default=0.0) or 1.0
     with mpl.rc_context(STYLE):
         fig = Figure(figsize=(width, 0.9 + 0.34 * len(rows)), layout="constrained")
         ax = fig.add_subplot()
         for (row, column), (off, pvalue) in cells.items():
-            labels = found.features[names[down]][row], found.features[names[across]][column]
+            labels = segments.features[names[down]][row], segments.features[names[across]][column]
             if labels[0] not in rows or labels[1] not in columns:
                 continue
             y, x = rows.index(labels[0]), columns.index(labels[1])
-            sure = pvalue <= found.level
+            sure = pvalue <= segments.level
             strength = _FAINTEST + (_STRONGEST - _FAINTEST) * abs(off) / largest
             colour = COLOURS["low" if off > 0.0 else "high"]
             ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1.0, 1.0, facecolor=colour, alpha=strength, lw=0))
@@ -102,10 +102,10 @@ def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
         return as_svg(fig)
 
 
-def _cells(found: FoundSegments, down: int, across: int) -> dict[tuple[int, int], tuple[float, float]]:
+def _cells(segments: FoundSegments, down: int, across: int) -> dict[tuple[int, int], tuple[float, float]]:
     """Row and column of each tested segment of the pair, its mean of outcome less prediction and its p-value."""
     cells = {}
-    for fixed, (_, off, pvalue) in zip(found.made_of, found.tested.tolist(), strict=True):
+    for fixed, (_, off, pvalue) in zip(segments.made_of, segments.tested.tolist(), strict=True):
         values = dict(fixed)
         if set(values) == {down, across}:
             cells[values[down], values[across]] = off, pvalue
@@ -117,8 +117,8 @@ def _clearest(labels: Sequence[str], cells: dict[tuple[int, int], tuple[float, f
     if len(labels) <= _MOST_VALUES:
         return list(labels)
     strongest = sorted(cells, key=lambda place: (cells[place][1], -abs(cells[place][0])))
-    drawn = list(dict.fromkeys(place[at] for place in strongest))[:_MOST_VALUES]
-    return [labels[i] for i in sorted(drawn)]
+    shown = list(dict.fromkeys(place[at] for place in strongest))[:_MOST_VALUES]
+    return [labels[i] for i in sorted(shown)]
 
 
 def _in_order(labels: Sequence[str], name: str) -> list[str]:
@@ -139,13 +139,13 @@ def _signed(off: float, largest: float) -> str:
 def _short(label: str, name: str) -> str:
     """A condition beside its feature's name."""
     if label.startswith(f"{name} = "):
-        said = label.removeprefix(f"{name} = ")
+        text = label.removeprefix(f"{name} = ")
     elif f" < {name} <= " in label:
-        said = label.replace(f" < {name} <= ", " to ")
+        text = label.replace(f" < {name} <= ", " to ")
     else:
-        said = label.removeprefix(f"{name} ").removeprefix("is ").removeprefix("in ")
-        said = said.removeprefix("from ") if " to " in said else said
-    return said if len(said) <= 24 else f"{said[:22]}..."
+        text = label.removeprefix(f"{name} ").removeprefix("is ").removeprefix("in ")
+        text = text.removeprefix("from ") if " to " in text else text
+    return text if len(text) <= 24 else f"{text[:22]}..."
 
 
 _SURE = 6.0  # tens of odds from which on a dot is as strong as can be
@@ -153,13 +153,13 @@ _MOST_NAMED = 9
 _FEW_LABELS = 4
 
 
-def found_svg(found: FoundSegments, width: float) -> str:
+def found_svg(segments: FoundSegments, width: float) -> str:
     """Size against error, with evidence as colour, as an SVG element so many inches wide."""
     with mpl.rc_context(STYLE):
         fig = Figure(figsize=(width, 3.4), layout="constrained")
         ax = fig.add_subplot()
-        rows, off, pvalue = found.tested.T
-        beyond = pvalue <= found.level
+        rows, off, pvalue = segments.tested.T
+        beyond = pvalue <= segments.level
         ax.axhline(0.0, color=COLOURS["muted"], lw=1)
         ax.scatter(rows[~beyond], off[~beyond], 9, color=COLOURS["bars"], lw=0, label="may be noise")
         for side, label, here in (("low", "too low", off > 0.0), ("high", "too high", off <= 0.0)):
@@ -167,7 +167,7 @@ def found_svg(found: FoundSegments, width: float) -> str:
             if dots.any():
                 strength = 0.35 + 0.65 * np.minimum(-np.log10(pvalue[dots]), _SURE) / _SURE
                 ax.scatter(rows[dots], off[dots], 22, color=COLOURS[side], lw=0, alpha=strength, label=label)
-        for number, each in enumerate(found.segments[:_MOST_NAMED], 1):
+        for number, each in enumerate(segments.segments[:_MOST_NAMED], 1):
             ax.annotate(str(number), (each.n_rows, each.bias), (5, 3), textcoords="offset points", fontweight="bold")
         ax.set_xscale("log")
         steps = (1.0, 2.0, 5.0) if rows.max() < 50.0 * rows.min() else (1.0,)  # a label or two in any case
@@ -208,9 +208,9 @@ _SUFFIX = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
 
 def natural_order(values: Sequence[str]) -> list[int] | None:
     """Places of the values in their natural order; None where they have none that can be told from their text."""
-    said = [value.strip().lower() for value in values]
+    texts = [value.strip().lower() for value in values]
     for keys_of in (_numbers, _steps, _parts, _ranges):
-        keys = keys_of(said)
+        keys = keys_of(texts)
         if keys is not None and len(set(keys)) == len(keys):
             return sorted(range(len(keys)), key=keys.__getitem__)
     return None
@@ -257,11 +257,11 @@ def _ranges(values: list[str]) -> list[Key] | None:
     """Ranges of numbers, and what lies below or beyond them: "<18", "18-24", "65+"."""
     keys: list[Key] = []
     for value in values:
-        if found := _RANGE.fullmatch(value):
-            keys.append((float(found[1]), 0.0))
-        elif found := _BEYOND.fullmatch(value):
-            below = (found[1] or "+")[0] in "<\u2264u"
-            keys.append((float(found[2] or found[3]), -1.0 if below else 1.0))
+        if match := _RANGE.fullmatch(value):
+            keys.append((float(match[1]), 0.0))
+        elif match := _BEYOND.fullmatch(value):
+            below = (match[1] or "+")[0] in "<\u2264u"
+            keys.append((float(match[2] or match[3]), -1.0 if below else 1.0))
         elif re.fullmatch(_NUMBER, value):
             keys.append((float(value), 0.0))
         else:

@@ -18,6 +18,7 @@ from calibrant.findings.decision import rejected
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     NO_REGION,
+    NO_REGION_SEEN,
     enough,
     number,
     percent,
@@ -49,25 +50,25 @@ def page(finding: Audit | Comparison, width: int = _WIDTH, marks: Marks | None =
     """Return a finding's page, so many columns wide, without colours; with a picture where there are marks for it."""
     buffer = io.StringIO()
     console = Console(file=buffer, width=width, color_system=None, highlight=False, markup=False, emoji=False)
-    drawn = [] if marks is None else picture(finding, width, marks)
+    picture_lines = [] if marks is None else picture(finding, width, marks)
     if isinstance(finding, Audit):
-        _of_audit(finding, console, drawn)
+        _of_audit(finding, console, picture_lines)
     else:
-        _of_comparison(finding, console, drawn)
+        _of_comparison(finding, console, picture_lines)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
 def short(finding: Audit | Comparison) -> str:
     """Return the answer in about ten lines: what `print` shows."""
     if isinstance(finding, Audit):
-        said = [finding.sentences[0], *finding.answer.details, discrimination(finding), facts(finding)]
+        lines = [finding.sentences[0], *finding.answer.details, discrimination(finding), facts(finding)]
     else:
-        said = [finding.sentence]
-        said += [f"{name}: {a.sentences[0]}" for name, a in zip(finding.names, finding.audits, strict=True)]
-    return "\n".join(line for each in said for line in textwrap.wrap(each, _WIDTH, break_on_hyphens=False))
+        lines = [finding.sentence]
+        lines += [f"{name}: {a.sentences[0]}" for name, a in zip(finding.names, finding.audits, strict=True)]
+    return "\n".join(line for each in lines for line in textwrap.wrap(each, _WIDTH, break_on_hyphens=False))
 
 
-def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
+def _of_audit(audit: Audit, console: Console, pictures: Sequence[str]) -> None:
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
     _say(console, title)
     console.print("=" * min(console.width, len(title)))
@@ -76,7 +77,7 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         _say(console, said)
     console.print()
     _say(console, facts(audit))
-    _draw(console, drawn)
+    _draw(console, pictures)
 
     _heading(console, "Measures")
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -89,7 +90,7 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
 
     _heading(console, "Where it errs (read off the witness of the smooth error)")
     if not audit.regions:
-        console.print(NO_REGION)
+        console.print(NO_REGION if audit.n_resamples else NO_REGION_SEEN)
     for region in audit.regions:
         _say(console, f"- {region.summary()}", indent="  ")
 
@@ -115,11 +116,11 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
 
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}")
-        _say(console, segments_sorted(audit.level, chance=not audit.rates))
-        if not audit.rates:
+        _say(console, segments_sorted(audit.level, chance=audit.segments_tested))
+        if audit.segments_tested:
             _say(console, segment_intervals(audit.level))
         for segment in audit.segments[:_SHOWN]:
-            _say(console, f"- {_segment(segment, chance=not audit.rates)}", indent="  ")
+            _say(console, f"- {_segment(segment, chance=audit.segments_tested)}", indent="  ")
     if audit.found_segments is not None:
         _heading(console, f"Segments found in {', '.join(audit.found_segments.features)}")
         for said in audit.found_segments.summary().splitlines():
@@ -149,9 +150,9 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
 
     _premises(console, audit.premises.sentences)
 
-    held, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
+    n_hold, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
     _heading(console, "Do the numbers agree with one another?")
-    _say(console, f"{held} of {n} inequalities between the measures, each a theorem, hold here.")
+    _say(console, f"{n_hold} of {n} inequalities between the measures, each a theorem, hold here.")
     for inequality in audit.violations:
         values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
         _say(console, f"FAILS  {values}  {inequality.words}", indent=" " * 7)
@@ -159,9 +160,9 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         _foot(console, repeats(audit.seed))
 
 
-def _of_comparison(comparison: Comparison, console: Console, drawn: Sequence[str]) -> None:
+def _of_comparison(comparison: Comparison, console: Console, pictures: Sequence[str]) -> None:
     _say(console, comparison.sentence)
-    _draw(console, drawn)
+    _draw(console, pictures)
     console.print()
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
@@ -172,8 +173,8 @@ def _of_comparison(comparison: Comparison, console: Console, drawn: Sequence[str
     console.print(table)
     for name, audit in zip(comparison.names, comparison.audits, strict=True):
         _heading(console, name)
-        for said in audit.sentences:
-            _say(console, said)
+        for line in audit.sentences:
+            _say(console, line)
     _premises(console, comparison.premises)
     if comparison.seed is not None:
         _foot(console, repeats(comparison.seed))
@@ -259,23 +260,28 @@ def beside_the_answer(tested: str, audit: Audit) -> str:
 
 
 def reality(audit: Audit) -> list[str]:
-    """What the bounds and the band say."""
-    said = [sentence(proved_by(audit.gate, alone=True))] if audit.gate else []
+    """Sentences of the bounds and the band."""
+    sentences = [sentence(proved_by(audit.gate, alone=True))] if audit.gate else []
     if audit.reliability.outside is not None:
-        said.append(band_in_words(audit.reliability, audit.level, "weight" if audit.weighted else "rows"))
+        sentences.append(band_in_words(audit.reliability, audit.level, "weight" if audit.weighted else "rows"))
     elif not audit.rates:
-        said.append(f"There is no consistency band: {audit.reliability.no_band}.")
-    return said
+        sentences.append(f"There is no consistency band: {audit.reliability.no_band}.")
+    return sentences
 
 
 def facts(audit: Audit) -> str:
-    """What was audited, in a sentence."""
+    """Facts about the rows, in a sentence."""
     rows = counted(audit.n_rows, "row")
     weights = ""
     if audit.weighted:
         # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
         worth = "" if audit.rates else f" (as good as {whole(audit.effective_rows)} equal rows)"
         weights = f", weighted{worth}"
+        if audit.sampling_fractions is not None:
+            without, events = audit.sampling_fractions
+            kept = f"{without:.3g} of rows without the event were kept, {events:.3g} of those with it"
+            seen = "" if audit.fractions_given else ", as the weights say"
+            weights = f", sampled by outcome{worth}: {kept}{seen}"
     top, means = "", f"base rate {rate(audit.base_rate)}, mean prediction {rate(audit.mean_prediction)}"
     if audit.classes is not None:
         classes = counted(audit.classes.n_classes, "class", "classes")
@@ -309,14 +315,14 @@ def _heading(console: Console, words: str) -> None:
 
 def _premises(console: Console, sentences: Sequence[str]) -> None:
     _heading(console, "Taken as given")
-    for said in sentences:
-        _say(console, f"- {said}", indent="  ")
+    for line in sentences:
+        _say(console, f"- {line}", indent="  ")
 
 
-def _draw(console: Console, drawn: Sequence[str]) -> None:
-    if drawn:
+def _draw(console: Console, pictures: Sequence[str]) -> None:
+    if pictures:
         console.print()
-    for line in drawn:
+    for line in pictures:
         console.print(line)
 
 

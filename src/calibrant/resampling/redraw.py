@@ -14,13 +14,14 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.kernels.sums import dot
+from calibrant.resampling.comonotone import LEAST_GROUPS, enough_for_signs, joined, log_tail_of_total
+from calibrant.resampling.joint import JointRows
 from calibrant.resampling.threads import in_blocks
 
 LEAST_SURPRISES = 5
 """Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""
 
-LEAST_GROUPS = 30
-"""Fewest, in effect, that must hold events and non-events (docs/reproductions/test-levels.md)."""
+FEW_AND_WEIGHTED = "are too few for signs, and weights may tell outcomes, so that nothing is bounded beside them"
 
 Statistic = Callable[[FloatArray], float]
 """Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""
@@ -40,8 +41,10 @@ class Redraws:
         Weighted events less those expected, as observed.
     again : function
         Takes a source of randomness, and gives another excess, as calibrated predictions would have it: outcomes are
-        redrawn with the predictions as their chances, weights staying where they are; of rows in groups the signs of
-        whole groups are.
+        redrawn with the predictions as their chances, together with weights that may tell them; of rows in groups the
+        signs of whole groups are.
+    jointly : bool
+        Whether weights are drawn as well: then every row stands alone.
     """
 
     prediction: FloatArray
@@ -50,11 +53,25 @@ class Redraws:
     group: IntArray | None
     excess: FloatArray
     again: Callable[[np.random.Generator], FloatArray]
+    jointly: bool = False
 
     @classmethod
     def of(cls, rows: Rows) -> Redraws:
-        """Prepare; InputError if too few groups hold events."""
-        return cls._of_outcomes(rows) if rows.group is None else cls._of_signs(rows)
+        """Prepare rows as tests take them; InputError if too few rows count."""
+        if rows.group is not None:
+            return cls._of_signs(rows)
+        return cls._of_pairs(rows) if rows.jointly else cls._of_outcomes(rows)
+
+    @classmethod
+    def _of_pairs(cls, rows: Rows) -> Redraws:
+        assert rows.weight is not None
+        joint = JointRows.of(rows)
+        ends = [np.flatnonzero(rows.mask & (rows.y_prob == each)) for each in (0.0, 1.0)]
+        order = np.concatenate([ends[0], joint.order, ends[1]])
+        v, weight, y = rows.y_prob[order], rows.weight[order], rows.y_true[order]
+        draw, certain = joint.again(), (ends[0].size, ends[1].size)
+        excess = weight * (y - v)
+        return cls(v, np.ones(v.size), weight, None, excess, lambda rng: np.pad(draw(rng), certain), jointly=True)
 
     @classmethod
     def _of_outcomes(cls, rows: Rows) -> Redraws:
@@ -79,7 +96,6 @@ class Redraws:
 
     @classmethod
     def _of_signs(cls, rows: Rows) -> Redraws:
-        check_groups(rows)
         assert rows.group is not None
         one = np.broadcast_to(1.0, rows.y_prob.shape)
         columns = (rows.y_prob, one if rows.weight is None else rows.weight, rows.count, rows.y_true, rows.group)
@@ -99,22 +115,42 @@ def redrawn_pvalue(
 ) -> tuple[float, float]:
     """Observed statistic, and (1 + number of redrawn ones at least as large) / (1 + number of resamples).
 
+    Of rows in groups signs are redrawn where groups are many and alike enough; the others' total has a bound, and
+    each has a share of the level (docs/calibration-test.md). Beside weights that may tell outcomes nothing is bounded.
+
     Raises
     ------
     InputError
-        If there are too few resamples to reject at this level at all, or too few groups with events.
+        If there are too few resamples to reject at this level at all, or all groups of weighted rows are too few.
     """
     check_resamples(n_resamples, level)
     redraws = Redraws.of(rows)
-    first = redraws.first
+    first, group, mass = redraws.first, redraws.group, redraws.weight * redraws.count
     ties = first.size < redraws.prediction.size
 
     def value(excess: FloatArray) -> float:
         return statistic(np.asarray(np.add.reduceat(excess, first)) if ties else excess)
 
     observed = value(redraws.excess)
-    draws = resampled(lambda rng: value(redraws.again(rng)), redraws.prediction.size, n_resamples, random_state)
-    return observed, pvalue_among(observed, draws)
+    signed = None if group is None else enough_for_signs(group, redraws.prediction, mass)
+    if group is None or signed is None or signed.all():
+        draws = resampled(lambda rng: value(redraws.again(rng)), redraws.prediction.size, n_resamples, random_state)
+        return observed, pvalue_among(observed, draws)
+    bounded = rows.weight is None or rows.outcome_free
+    if not signed.any() and not bounded:
+        raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
+    few, bound = ~signed, 1.0
+    if bounded:
+        bound = math.exp(log_tail_of_total(group[few], redraws.prediction[few], mass[few], redraws.excess[few]))
+    if not signed.any():
+        return observed, bound
+    draws = resampled(
+        lambda rng: value(redraws.again(rng) * signed), redraws.prediction.size, n_resamples, random_state
+    )
+    by_signs = pvalue_among(value(redraws.excess * signed), draws)
+    v = redraws.prediction
+    variance = redraws.weight * mass * v * (1.0 - v)
+    return observed, joined(by_signs, bound, variance, signed) if bounded else by_signs
 
 
 def random_signs(rng: np.random.Generator, shape: int | tuple[int, int]) -> FloatArray:

@@ -17,7 +17,7 @@ from calibrant.door.coding import key_in_words
 from calibrant.door.columns import NO_WEIGHT, IntArray
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
-from calibrant.door.rows import not_taken
+from calibrant.door.rows import check_outcome_free, not_taken
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import SEED
 from calibrant.inference.testing import group_evidence as evidence
@@ -74,7 +74,8 @@ class Segment(Result):
         Holds the mean over the segment's rows of the outcome's probability minus the prediction, in all segments at
         once with probability 1 - level, at any number of rows; None for event rates.
     pvalue : float
-        Of the hypothesis that the segment is calibrated; valid at any number of rows; None for event rates.
+        Of the hypothesis that the segment is calibrated; valid at any number of rows; None for event rates, and, with
+        all that follows and the interval before, for weights that may tell outcomes.
     qvalue : float
         The same, adjusted for the number of segments (Benjamini and Hochberg; with groups, which may lie in several
         segments, Benjamini and Yekutieli); None for event rates.
@@ -125,6 +126,7 @@ def calibration_by_segment(
     sample_weight: str | None = None,
     trials: str | None = None,
     groups: str | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     resolution: int = RESOLUTION,
     exclude_bad: bool = False,
@@ -145,6 +147,9 @@ def calibration_by_segment(
     groups : str, optional
         Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent. A
         group may lie in several segments.
+    outcome_free_weights : bool, default False
+        Declare that weights say nothing of outcomes at a given prediction: only then are segments of weighted rows
+        tested, as sums in cells do not say what weights tell. Segments of groups are tested by signs of groups.
     level : float, default 0.05
         Share of false discoveries, and one minus the coverage of the intervals.
     resolution : int, default 128
@@ -207,18 +212,26 @@ def calibration_by_segment(
     table = OpenedFrame(frame, "frame")
     if trials is not None:
         not_taken("with trials every outcome counts once", sample_weight=sample_weight)
+    check_outcome_free(outcome_free_weights, sample_weight, groups)
     keys = by if groups is None else [*by, groups]
     table.require(keys[len(by) :], "groups")
     cells = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
-    return segments_of_groups(cells, level, resolution, grouped=groups is not None, exclude_bad=exclude_bad)[0]
+    options = {"grouped": groups is not None, "exclude_bad": exclude_bad, "outcome_free": outcome_free_weights}
+    return segments_of_groups(cells, level, resolution, **options)[0]
 
 
 def segments_of_groups(
-    groups: Groups, level: float, resolution: int = RESOLUTION, *, grouped: bool = False, exclude_bad: bool = False
+    groups: Groups,
+    level: float,
+    resolution: int = RESOLUTION,
+    *,
+    grouped: bool = False,
+    exclude_bad: bool = False,
+    outcome_free: bool = False,
 ) -> tuple[list[Segment], list[tuple[tuple[Any, ...], int]]]:
     """Segments of groups, as `calibration_by_segment` has them; keys and rows of those whose rows have no weight.
 
-    `grouped`, the last key says what depends.
+    `grouped`, the last key says what depends. Weighted rows in no groups are tested where weights are `outcome_free`.
     """
     in_groups = None
     if grouped:
@@ -226,7 +239,8 @@ def segments_of_groups(
         index, cells = read_cells(groups.index, groups.cells, resolution)
         merged = groups.merged()
         if not cells[:, sketching.FRACTIONAL].any():
-            in_groups = group_tests(index, cells, _numbered_as(merged.keys, groups.keys), group, resolution)
+            numbers = _numbered_as(merged.keys, groups.keys)
+            in_groups = group_tests(index, cells, numbers, group, resolution, proved=not _weights_differ(cells))
         groups = merged
     index, cells = read_cells(groups.index, groups.cells, resolution)
     of = numbers_of(groups.keys)
@@ -244,7 +258,7 @@ def segments_of_groups(
     tests = None
     if in_groups is not None:
         tests = _Tests(in_groups.pvalue, in_groups.where, in_groups.low_side, None, level, in_groups)
-    elif not rates:
+    elif not rates and (outcome_free or not _weights_differ(cells)):
         tests = _Tests(*segment_tails(index, cells, starts, resolution), level)
     segments, found_at = [], []
     for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
@@ -274,6 +288,8 @@ def segments_of_groups(
             ),
             bias,
         )
+        if not rates:
+            segment = replace(segment, effective_rows=sample.effective_rows)
         if tests is not None:
             segment = tests.told(segment, i, sample.effective_rows, moments.misplaced, rounding)
         segments.append(segment)
@@ -287,6 +303,15 @@ def segments_of_groups(
         segment if at >= _CERTIFIED else _certified(segment, index[first:last], cells[first:last], resolution, moved)
         for at, (segment, (first, last, moved)) in enumerate(worst)
     ], weightless
+
+
+def _weights_differ(cells: FloatArray) -> bool:
+    """Whether some rows weigh more than others."""
+    count, weight, squared = (cells[:, each] for each in (sketching.COUNT, sketching.WEIGHT, sketching.SQUARED))
+    each = weight.sum() / count.sum()
+    return bool(np.abs(weight - each * count).max() > 1e-9 * weight.sum() / weight.size) or bool(
+        (squared * count > weight * weight * (1.0 + 1e-9)).any()
+    )
 
 
 def _certified(
@@ -376,7 +401,8 @@ class GroupTests:
     low_side : ndarray of shape (k,)
         Whether predictions are too low there.
     n_groups, effective : ndarray of shape (k,)
-        Groups with rows in the segment, and Kish's effective number of them.
+        Groups with rows in the segment, and Kish's effective number of them; of weighted rows, as many as would make
+        Hoeffding's interval as wide as a normal one by what groups add to the error.
     """
 
     pvalue: FloatArray
@@ -386,11 +412,14 @@ class GroupTests:
     effective: FloatArray
 
 
-def group_tests(index: IntArray, cells: FloatArray, segment: IntArray, group: IntArray, resolution: int) -> GroupTests:
+def group_tests(
+    index: IntArray, cells: FloatArray, segment: IntArray, group: IntArray, resolution: int, *, proved: bool = True
+) -> GroupTests:
     """Test each segment by the sums of its groups, of cells that hold rows of one group and segment each.
 
     Two p-values share the error: one proved for any number of groups, which is one over an e-value, and, where events
-    and non-events lie in the equal of enough groups, one by random signs of whole groups.
+    and non-events lie in the equal of enough groups, one by random signs of whole groups. Nothing is `proved` of rows
+    with weights, which may tell outcomes.
     """
     order = np.lexsort((group, segment))
     index, cells, segment, group = index[order], cells[order], segment[order], group[order]
@@ -407,7 +436,7 @@ def group_tests(index: IntArray, cells: FloatArray, segment: IntArray, group: In
         place = of * evidence.N_INTERVALS + intervals[:, here]
         columns = (events, weight, excess, expected, variance)
         sums = np.stack([_by_interval(place, column[here], int(of[-1]) + 1) for column in columns])
-        tests.append(_test(sums, impossible[here], most))
+        tests.append(_test(sums, impossible[here], most, proved))
     pvalue, where, low_side, n_groups, effective = zip(*tests, strict=True)
     return GroupTests(np.array(pvalue), list(where), np.array(low_side), np.array(n_groups), np.array(effective))
 
@@ -426,12 +455,16 @@ def _redraws(n_segments: int) -> int:
     return min(max(_RESAMPLES, number), _MOST_RESAMPLES)
 
 
-def _test(sums: FloatArray, impossible: FloatArray, most: int) -> tuple[float, tuple[float, float], bool, int, float]:
+def _test(
+    sums: FloatArray, impossible: FloatArray, most: int, proved: bool
+) -> tuple[float, tuple[float, float], bool, int, float]:
     """One segment's part of `GroupTests`, from the sums of its groups in each interval."""
     events, weight, excess, expected, variance = sums
     total, length, missing = excess.sum(axis=0), variance.sum(axis=0), weight - expected
     squares = np.einsum("gk,gk->k", excess, excess)
     sides = evidence.log_evalues(total, squares, expected.max(axis=0), missing.max(axis=0), length)
+    if not proved:
+        sides = (np.zeros_like(sides[0]), np.zeros_like(sides[1]))
     for way, side in zip((1.0, -1.0), sides, strict=True):
         side[0] = math.inf if (impossible == way).any() else side[0]
     logs, best, signs = evidence.mixed(sides)
@@ -443,6 +476,9 @@ def _test(sums: FloatArray, impossible: FloatArray, most: int) -> tuple[float, t
         if log < math.inf:
             interval, sign = strongest, float(total[strongest])
     n_groups, effective = int(np.count_nonzero(weight[:, 0])), float(evidence.kish(weight)[0])
+    if not proved:
+        mass, bias = float(weight[:, 0].sum()), float(total[0]) / float(weight[:, 0].sum())
+        effective = 0.25 * mass * mass / max(float(((excess[:, 0] - bias * weight[:, 0]) ** 2).sum()), 1e-300)
     return max(LEAST, min(1.0, pvalue)), evidence.bounds_of(interval), sign > 0.0, n_groups, effective
 
 

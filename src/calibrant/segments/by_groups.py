@@ -13,8 +13,9 @@ from scipy.special import logsumexp
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.inference.testing import group_evidence as evidence
-from calibrant.kernels import found as kernel
-from calibrant.resampling.redraw import LEAST_GROUPS, random_signs
+from calibrant.kernels import excursions as kernel
+from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.resampling.redraw import random_signs
 from calibrant.resampling.threads import in_blocks
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, each_set, grouped, in_many_groups
 from calibrant.segments.evidence import spare, stepped_down
@@ -79,7 +80,8 @@ class ByGroups:
         in_blocks(fill, n_resamples, work=parts.sums.nnz * n_resamples, multiple=_AT_ONCE)
         highest = np.sort(scores[:, 1:].max(axis=0))
         critical = float(highest[-1 - spare(1 + n_resamples, BY_REDRAWS * level)])
-        logs = _log_evalues(parts, candidates, parts.first, parts.total[parts.first], parts.squares[parts.first])
+        whole = parts.first
+        logs = _log_evalues(units, parts, candidates, whole, parts.total[whole], parts.squares[whole])
         by_signs = np.minimum(1.0, stepped_down(scores) / BY_REDRAWS)
         weight = float((units.weight * units.count).sum())
         values = np.empty((3, len(candidates), 1))
@@ -118,7 +120,7 @@ class ByGroups:
         total, squares = summed(sums), np.maximum(squared(sums), 1e-290)
         score = total**2 / np.maximum(squares, parts.variance[own]) + _SHARES[parts.interval[own]]
         whole = parts.interval[own] == 0
-        logs = _log_evalues(parts, candidates, own[whole], total[whole], squares[whole])
+        logs = _log_evalues(self.units, parts, candidates, own[whole], total[whole], squares[whole])
         scores = np.empty(len(candidates))
         scores[of[whole]] = 2.0 * (logs - _needed(candidates, self.level)[of[whole]]) + self.critical
         many = parts.many[own]
@@ -172,9 +174,19 @@ def _scores(parts: GroupSums, candidates: SegmentCandidates, squares: FloatArray
 
 
 def _log_evalues(
-    parts: GroupSums, candidates: SegmentCandidates, whole: IntArray, total: FloatArray, squares: FloatArray
+    units: FeatureLots,
+    parts: GroupSums,
+    candidates: SegmentCandidates,
+    whole: IntArray,
+    total: FloatArray,
+    squares: FloatArray,
 ) -> FloatArray:
-    """Logs of e-values against the calibration of whole segments: proved for groups of any kind and number."""
+    """Logs of e-values against the calibration of whole segments: proved for groups of any kind and number.
+
+    None is known where rows have weights, which may tell outcomes.
+    """
+    if (units.weight != 1.0).any():
+        return np.full(whole.size, -math.inf)
     most = parts.expected[whole], parts.lacking[whole]
     sides = evidence.log_evalues(total, squares, *most, candidates.second[parts.segment[whole]])
     return np.asarray(np.logaddexp(*sides) - math.log(2.0))

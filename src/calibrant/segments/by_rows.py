@@ -11,7 +11,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.inference.testing import lots
 from calibrant.inference.testing.result import LEAST
 from calibrant.inference.testing.tail import chernoff
-from calibrant.kernels.found import squared_evidence
+from calibrant.kernels.excursions import squared_evidence
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates
 from calibrant.segments.evidence import STRETCH, ResampleSearch, scored, search
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
@@ -67,8 +67,8 @@ class ByRows:
         Of both sides of it. A segment's share of the error goes as one over the root of the number of those that fix
         as many features.
         """
-        if self.redraws.pvalue[i] * (self.n_resamples + 1) >= 1.5:
-            return 1.0
+        if self.redraws.pvalue[i] * (self.n_resamples + 1) >= 1.5 or self.units.joint is not None:
+            return 1.0  # there is no such bound where weights are drawn as well
         units, handicap = self.units, self.candidates.handicap
         rows = self.candidates.order[slice(*self.candidates.ends[i])]
         one = np.ones(rows.size)

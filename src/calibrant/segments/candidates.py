@@ -16,8 +16,9 @@ from calibrant.door.errors import InputError
 from calibrant.door.lots import Lots
 from calibrant.door.rows import Rows
 from calibrant.door.values import counted
-from calibrant.kernels import found as kernel
-from calibrant.resampling.redraw import LEAST_GROUPS
+from calibrant.kernels import excursions as kernel
+from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.resampling.joint import JointRows
 from calibrant.segments.features import Feature
 from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import MOST_SEGMENTS
@@ -42,11 +43,14 @@ class FeatureLots(Lots):
         Values of the features.
     group : ndarray of shape (k,) or None
         Number of its rows' group, where rows of one group depend on one another.
+    joint : JointRows or None
+        The rows, each a lot, where weights may tell outcomes and are drawn again with them.
     """
 
     rank: IntArray
     codes: IntArray
     group: IntArray | None = None
+    joint: JointRows | None = None
 
     @property
     def n_groups(self) -> int:
@@ -55,12 +59,14 @@ class FeatureLots(Lots):
 
     @property
     def drawn_type(self) -> type[np.generic]:
-        """Type that holds redrawn numbers of events."""
-        return np.uint8 if self.count.max() <= 255.0 else np.float64
+        """Type that holds redrawn numbers of events, or weighted excess."""
+        return np.uint8 if self.joint is None and self.count.max() <= 255.0 else np.float64
 
 
 def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
     """Pool rows that nothing tells apart; the order of the units does not depend on that of the rows."""
+    if rows.informative:
+        return _single_lots(JointRows.of(rows), features)
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
     if rows.weight is not None:
         used &= rows.mask
@@ -90,6 +96,14 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
     v = v[first]
     rank = np.cumsum(np.concatenate([[False], v[1:] != v[:-1]]), dtype=np.int64)
     return FeatureLots(v, count, ones, w[first], rank, codes[:, order[first]], group)
+
+
+def _single_lots(joint: JointRows, features: Sequence[Feature]) -> FeatureLots:
+    """Every row by itself."""
+    v, one = joint.prediction, np.ones(joint.prediction.size)
+    rank = np.cumsum(np.diff(v, prepend=v[:1]) > 0.0, dtype=np.int64)
+    codes = np.stack([each.code[joint.order] for each in features])
+    return FeatureLots(v, one, joint.outcome.astype(np.float64), joint.weight, rank, codes, None, joint)
 
 
 def in_many_groups(lots: FeatureLots, of: IntArray, place: IntArray, n_places: int) -> npt.NDArray[np.bool_]:
@@ -213,10 +227,22 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     joined, bounds = np.concatenate(orders), np.array(ends, np.int64)
     depth = np.array([len(each) for each in features_of])
     handicap = np.log(np.bincount(depth)[depth])
-    second, third = kernel.cumulants(v, count, units.weight, joined, bounds)
+    second, third = moments(units, v, joined, bounds)
     return SegmentCandidates(
         tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups
     )
+
+
+def moments(
+    units: FeatureLots, prediction: FloatArray, order: npt.NDArray[np.int32], ends: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Variance and third central moment of segments' totals, were these predictions calibrated."""
+    if units.joint is None:
+        second, third = kernel.cumulants(prediction, units.count, units.weight, order, ends)
+    else:
+        joint = units.joint.at(prediction)
+        second, third = kernel.cumulants(joint.chance, units.count, joint.spread, order, ends)
+    return second, third
 
 
 def _refuse_size(units: FeatureLots, information: float, n_sets: int, min_rows: int) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.kernels import found as kernel
+from calibrant.kernels import excursions as kernel
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import FeatureLots, SegmentCandidates
+from calibrant.segments.candidates import FeatureLots, SegmentCandidates, moments
 
 STRETCH = 2.0 * math.log(8.0)
 """Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
@@ -63,13 +63,19 @@ def search(
     mean = units.weight * units.count * units.prediction
     observed = np.empty((3, len(candidates)))
 
+    one, none, joint = np.ones(n), np.zeros(n), units.joint
+
     def fill(first: int, last: int) -> None:
-        draws = np.empty((n, kernel.LANES), units.drawn_type)
+        draws = np.empty((n if joint is None else 0, kernel.LANES), units.drawn_type)
         climbs, part = np.empty((3, len(candidates), kernel.LANES)), np.empty((len(candidates), kernel.LANES))
         for start in range(first, last, kernel.LANES):
             lanes = slice(0, min(kernel.LANES, last - start))
-            kernel.draw_events(units.prediction, units.count, units.ones, seed, start, draws)
-            kernel.excursions(draws, units.weight, mean, units.rank, candidates.order, candidates.ends, climbs)
+            if joint is None:
+                kernel.draw_events(units.prediction, units.count, units.ones, seed, start, draws)
+                kernel.excursions(draws, units.weight, mean, units.rank, candidates.order, candidates.ends, climbs)
+            else:
+                excess = joint.excesses(seed, start, kernel.LANES)
+                kernel.excursions(excess, one, none, units.rank, candidates.order, candidates.ends, climbs)
             kernel.scores(climbs, candidates.second, candidates.third, candidates.handicap, STRETCH, part)
             scores[:, start : start + kernel.LANES] = part[:, lanes]
             largest[start : start + kernel.LANES] = np.maximum(climbs[1], -climbs[2]).max(axis=0)[lanes]
@@ -115,7 +121,7 @@ def scored(units: FeatureLots, candidates: SegmentCandidates, prediction: FloatA
     climbs = np.empty((3, segments.size, 1))
     mean = units.weight * units.count * prediction
     kernel.excursions(units.ones[:, None], units.weight, mean, units.rank, candidates.order, ends, climbs)
-    moments = kernel.cumulants(prediction, units.count, units.weight, candidates.order, ends)
+    both = moments(units, prediction, candidates.order, ends)
     out = np.empty((segments.size, 1))
-    kernel.scores(climbs, *moments, candidates.handicap[segments], STRETCH, out)
+    kernel.scores(climbs, *both, candidates.handicap[segments], STRETCH, out)
     return np.asarray(out[:, 0], np.float64)

@@ -54,7 +54,7 @@ class Feature:
 def read_features(
     columns: Mapping[str, Any],
     rows: Mapping[str, FloatArray | None],
-    request: Search,
+    search: Search,
 ) -> tuple[list[Feature], dict[str, str]]:
     """Codes of columns of Arrow, and why others were left out; one that the user named is refused instead.
 
@@ -64,7 +64,7 @@ def read_features(
         The features.
     rows : mapping of str to ndarray of shape (n,)
         What was predicted and seen, by argument; a feature may be none of these under another name.
-    request : Search
+    search : Search
         How finely they are to be told apart; a category with fewer rows than a segment needs is not told from others.
 
     Raises
@@ -73,8 +73,8 @@ def read_features(
         If a feature cannot be used and the user named it, or none is left.
     """
     counts = [_counted(column) for column in columns.values() if _is_text(column.type)]
-    most = request.categories(len(columns) - len(counts), [worth_telling(each, request) for each in counts])
-    return each_or_left_out(columns, lambda name: _feature(name, columns[name], rows, request, most), request)
+    most = search.categories(len(columns) - len(counts), [worth_telling(each, search) for each in counts])
+    return each_or_left_out(columns, lambda name: _feature(name, columns[name], rows, search, most), search)
 
 
 def _counted(column: Any) -> IntArray:
@@ -83,11 +83,11 @@ def _counted(column: Any) -> IntArray:
     return np.asarray(frequencies.field("counts"), np.int64)
 
 
-def worth_telling(counts: IntArray, request: Search) -> int:
+def worth_telling(counts: IntArray, search: Search) -> int:
     """Number of a text's values that are kept apart, from the rows of each; none where it is refused."""
-    if counts.size > request.n_bins and counts.max() < request.min_rows:
+    if counts.size > search.n_bins and counts.max() < search.min_rows:
         return 0
-    return int(min(counts.size, max(request.n_bins, (counts >= request.min_rows).sum())))
+    return int(min(counts.size, max(search.n_bins, (counts >= search.min_rows).sum())))
 
 
 def _is_text(kind: Any) -> bool:
@@ -96,7 +96,9 @@ def _is_text(kind: Any) -> bool:
     return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
 
 
-def each_or_left_out(names: Iterable[str], read: Callable[[str], T], request: Search) -> tuple[list[T], dict[str, str]]:
+def each_or_left_out(
+    names: Iterable[str], reader: Callable[[str], T], search: Search
+) -> tuple[list[T], dict[str, str]]:
     """Readings of the features that can be used, and the reason why each of the others is left out.
 
     Raises
@@ -107,25 +109,25 @@ def each_or_left_out(names: Iterable[str], read: Callable[[str], T], request: Se
     results, left_out = [], {}
     for name in names:
         try:
-            results.append(read(name))
+            results.append(reader(name))
         except InputError as problem:
-            if request.features is not None:
-                raise InputError(request.option, problem.problem) from None
+            if search.features is not None:
+                raise InputError(search.option, problem.problem) from None
             left_out[name] = problem.problem.removeprefix(f"{name!r} ")
     if not results:
         why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:5])
         missing = f"are missing: no column except outcomes and predictions can be used. {why}"
-        raise InputError(request.option, missing.rstrip())
+        raise InputError(search.option, missing.rstrip())
     return results, left_out
 
 
-def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], request: Search, most: int) -> Feature:
+def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], search: Search, most: int) -> Feature:
     import pyarrow
 
     types = pyarrow.types
     if types.is_date(column.type) or (types.is_timestamp(column.type) and column.type.tz is None):
         values = _days(column)
-        code, labels = _ranges(name, values, request.n_bins, days=True)
+        code, labels = _ranges(name, values, search.n_bins, days=True)
         _refuse_outcome(name, values, rows["y_true"])
         return _told_apart(name, code, labels)
     if types.is_temporal(column.type):
@@ -136,10 +138,10 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], requ
         for argument, other in rows.items():
             if other is not None and np.array_equal(values, other):
                 raise unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
-        code, labels = _ranges(name, values, request.n_bins)
+        code, labels = _ranges(name, values, search.n_bins)
         _refuse_outcome(name, values, rows["y_true"])
     elif types.is_boolean(column.type) or _is_text(column.type):
-        code, labels = _categories(name, column, request, most)
+        code, labels = _categories(name, column, search, most)
         _refuse_outcome(name, np.asarray(code, np.float64), rows["y_true"])
     elif types.is_null(column.type):
         raise unusable(name, MISSING)
@@ -233,20 +235,20 @@ def cut_at(name: str, tops: FloatArray, after: FloatArray, *, days: bool) -> tup
     return cuts, ranges(name, cuts)
 
 
-def _categories(name: str, column: Any, request: Search, most: int) -> tuple[IntArray, tuple[str, ...]]:
+def _categories(name: str, column: Any, search: Search, most: int) -> tuple[IntArray, tuple[str, ...]]:
     """The most frequent values one by one, the rest together."""
     codes = column.dictionary_encode()
     codes = codes.combine_chunks() if hasattr(codes, "chunks") else codes
     values = [*codes.dictionary.to_pylist(), None]
     index = np.asarray(codes.indices.fill_null(len(values) - 1)).astype(np.int64)
     *counts, n_missing = np.bincount(index, minlength=len(values))
-    order, labels = most_frequent(name, values[:-1], np.array(counts), request, most)
+    order, labels = most_frequent(name, values[:-1], np.array(counts), search, most)
     coding, labels = coded("category", name, [values[i] for i in order], labels, missing=n_missing > 0)
     return coding.codes(np.array(values, np.object_))[index], tuple(labels)
 
 
 def most_frequent(
-    name: str, values: Sequence[Any], counts: IntArray, request: Search, most: int
+    name: str, values: Sequence[Any], counts: IntArray, search: Search, most: int
 ) -> tuple[list[int], list[str]]:
     """The values that are kept apart, the most frequent first, and the names of these and of the rest together.
 
@@ -257,11 +259,11 @@ def most_frequent(
     if not order:
         raise unusable(name, MISSING)
     rest = 0
-    if len(order) > request.n_bins:
-        if counts[order[0]] < request.min_rows:
-            few = f"holds {len(order):,} different values, none of them in {request.min_rows:,} rows"
+    if len(order) > search.n_bins:
+        if counts[order[0]] < search.min_rows:
+            few = f"holds {len(order):,} different values, none of them in {search.min_rows:,} rows"
             raise unusable(name, f"{few}: group them into fewer, or leave it out")
-        own = max(request.n_bins - 1, min(most, int((counts >= request.min_rows).sum())))
+        own = max(search.n_bins - 1, min(most, int((counts >= search.min_rows).sum())))
         rest = len(order) - own
         order = order[:own]
     labels = categories(name, [values[i] for i in order])
@@ -288,7 +290,7 @@ class LazyFeature:
     coding: Coding
 
 
-def lazy_features(table: Featured, names: Sequence[str], request: Search) -> tuple[list[LazyFeature], dict[str, str]]:
+def lazy_features(table: Featured, names: Sequence[str], search: Search) -> tuple[list[LazyFeature], dict[str, str]]:
     """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
     known: dict[str, Values | InputError] = {}
     for name in filter(table.is_text, names):
@@ -296,23 +298,23 @@ def lazy_features(table: Featured, names: Sequence[str], request: Search) -> tup
             known[name] = table.values(name)
         except InputError as problem:
             known[name] = problem
-    texts = [worth_telling(each[1], request) for each in known.values() if not isinstance(each, InputError)]
-    most = request.categories(len(names) - len(known), texts)
-    return each_or_left_out(names, lambda name: _lazy_feature(table, name, request, most, known.get(name)), request)
+    texts = [worth_telling(each[1], search) for each in known.values() if not isinstance(each, InputError)]
+    most = search.categories(len(names) - len(known), texts)
+    return each_or_left_out(names, lambda name: _lazy_feature(table, name, search, most, known.get(name)), search)
 
 
 def _lazy_feature(
-    table: Featured, name: str, request: Search, most: int, known_values: Values | InputError | None
+    table: Featured, name: str, search: Search, most: int, known_values: Values | InputError | None
 ) -> LazyFeature:
     if isinstance(known_values, InputError):
         raise known_values
     kind = table.kind(name)
     known: Sequence[Any]
     if kind == "number":
-        labels, known, n_missing = _lazy_ranges(table, name, request.n_bins)
+        labels, known, n_missing = _lazy_ranges(table, name, search.n_bins)
     else:
         values, counts, n_missing = table.values(name) if known_values is None else known_values
-        order, labels = most_frequent(name, values, counts, request, most)
+        order, labels = most_frequent(name, values, counts, search, most)
         known = [values[i] for i in order]
     coding, labels = coded(kind, name, known, labels, missing=n_missing > 0)
     if len(labels) < 2:

@@ -81,17 +81,17 @@ class OfRows:
         table: Table,
         names: Mapping[str, str],
         searchable: tuple[str, ...],
-        request: Search,
+        search: Search,
         most: float | None,
     ) -> OfRows:
         """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
-        rows, features, _, _ = read_to_search(table, names, searchable, request)
-        if rows.count.sum() < request.min_rows:
-            raise too_few_rows(rows.count.sum(), request.min_rows)
+        rows, features, _, _ = read_to_search(table, names, searchable, search)
+        if rows.count.sum() < search.min_rows:
+            raise too_few_rows(rows.count.sum(), search.min_rows)
         # Bounds hold for any number of groups.
         alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None)
         candidates = form(
-            units_of(alone, features), features, min(int(request.max_depth), len(features)), request.min_rows
+            units_of(alone, features), features, min(int(search.max_depth), len(features)), search.min_rows
         )
         return cls(rows, features, candidates, totals_of(rows, candidates), most)
 
@@ -156,12 +156,12 @@ class OfSums:
     features: list[LazyFeature]
 
     @classmethod
-    def read(cls, table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search) -> OfSums:
+    def read(cls, table: Table, names: Mapping[str, str], searchable: tuple[str, ...], search: Search) -> OfSums:
         """As `OfRows.read`, of a table that is summed where it lies."""
         if "groups" in names:
             raise many_in_groups()
         with table.lazily(names, searchable, "find") as lazy:
-            candidates, blocks, _, features, _ = summed_to_search(lazy, dict(names), searchable, request)
+            candidates, blocks, _, features, _ = summed_to_search(lazy, dict(names), searchable, search)
         return cls(candidates, blocks, features)
 
     @property
@@ -222,16 +222,16 @@ def _smaller(search: ByRows | ByGroups, i: int) -> float:
 def read_to_bound(
     table: Table,
     names: Mapping[str, str],
-    request: Search,
+    search: Search,
     *,
     max_weight: float | None = None,
 ) -> OfRows | OfSums:
     """Read or sum a table, and form its segments."""
-    request = replace(request, option="find", any_prediction=True)
-    searchable = taken_features(table, names, request)
+    search = replace(search, option="find", any_prediction=True)
+    searchable = taken_features(table, names, search)
     if table.many:
-        return OfSums.read(table, names, searchable, request)
-    return OfRows.read(table, names, searchable, request, max_weight)
+        return OfSums.read(table, names, searchable, search)
+    return OfRows.read(table, names, searchable, search, max_weight)
 
 
 _TOLD = 20
@@ -375,7 +375,7 @@ def _told(segments: tuple[BoundedSegment, ...], n: int) -> str:
 def bounded_in_table(
     table: Table,
     names: Mapping[str, str],
-    request: Search,
+    search: Search,
     *,
     level: float,
     max_distance: float,
@@ -387,9 +387,9 @@ def bounded_in_table(
     "Beyond" takes one of so many shares of the level, for all segments together, and each "within" all of it; the
     level of the search is that of `request` (docs/gate.md).
     """
-    source = read_to_bound(table, names, request, max_weight=max_weight)
-    bounds, ends = bounded(source, int(request.max_depth), level / shares, max_distance)
-    return bounds if bounds.n_beyond else _with_called_off(bounds, ends, source, request, level)
+    source = read_to_bound(table, names, search, max_weight=max_weight)
+    bounds, ends = bounded(source, int(search.max_depth), level / shares, max_distance)
+    return bounds if bounds.n_beyond else _with_called_off(bounds, ends, source, search, level)
 
 
 def bounded(source: OfRows | OfSums, max_depth: int, level: float, max_distance: float) -> tuple[BoundedSegments, Ends]:
@@ -424,12 +424,12 @@ def _segment(source: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None 
 
 
 def _with_called_off(
-    bounds: BoundedSegments, ends: Ends, source: OfRows | OfSums, request: Search, level: float
+    bounds: BoundedSegments, ends: Ends, source: OfRows | OfSums, search: Search, level: float
 ) -> BoundedSegments:
     """Bounds that prove no segment beyond: undecided where the search flags one that is not proved within."""
     within = source.ends(level)
     try:
-        off = source.called_off(request)
+        off = source.called_off(search)
     except InputError as problem:
         low, high = within
         if max(float(high.max()), -float(low.min())) <= bounds.max_distance:  # of every segment: nothing is left open

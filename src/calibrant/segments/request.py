@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, whole_from
 from calibrant.door.coding import MOST_CATEGORIES
@@ -35,6 +36,10 @@ class Search:
         Whether weights are numbers of trials.
     exclude_bad : bool
         Whether bad rows are left out.
+    outcome_free_weights : bool
+        Whether weights are declared to say nothing of outcomes at a given prediction.
+    sampling_fractions : object
+        Share of rows that were kept of each outcome; None where rows were not sampled by outcome.
     any_prediction : bool
         Whether segments are formed of features and rows alone: those whose rows are predicted 0 or 1 are among them.
     """
@@ -49,6 +54,8 @@ class Search:
     option: str = "features"
     trials: bool = False
     exclude_bad: bool = False
+    outcome_free_weights: bool = False
+    sampling_fractions: Any = None
     any_prediction: bool = False
 
     def __post_init__(self) -> None:
@@ -74,6 +81,8 @@ class Search:
             option="find",
             trials=request.trials is not None,
             exclude_bad=request.exclude_bad,
+            outcome_free_weights=request.outcome_free_weights,
+            sampling_fractions=request.sampling_fractions,
         )
 
     def categories(self, n_numbers: int, texts: Sequence[int]) -> int:

@@ -36,17 +36,17 @@ from calibrant.tables.table import Table
 def found_in_table(
     table: Table,
     names: Mapping[str, str],
-    request: Search,
+    search: Search,
 ) -> FoundSegments:
     """Read the columns `names` by argument, and find segments."""
-    searchable = taken_features(table, names, request)
+    searchable = taken_features(table, names, search)
     if table.many:
         if "groups" in names:
             raise many_in_groups()
-        with table.lazily(names, searchable, request.option) as lazy:
-            return found_in_sums(lazy, dict(names), searchable, request)
-    rows, told_apart, left_out, n_bad = read_to_search(table, names, searchable, request)
-    return replace(find_in_rows(rows, told_apart, request), left_out=ReadOnly(left_out), n_excluded=n_bad)
+        with table.lazily(names, searchable, search.option) as lazy:
+            return found_in_sums(lazy, dict(names), searchable, search)
+    rows, told_apart, left_out, n_bad = read_to_search(table, names, searchable, search)
+    return replace(find_in_rows(rows, told_apart, search), left_out=ReadOnly(left_out), n_excluded=n_bad)
 
 
 def many_in_groups() -> InputError:
@@ -55,7 +55,7 @@ def many_in_groups() -> InputError:
     return InputError("groups", why, allowed="take some of its groups, all rows of each")
 
 
-def taken_features(table: Table, names: Mapping[str, str], request: Search) -> tuple[str, ...]:
+def taken_features(table: Table, names: Mapping[str, str], search: Search) -> tuple[str, ...]:
     """The columns that were named, or all others than those of `names`.
 
     Raises
@@ -63,10 +63,10 @@ def taken_features(table: Table, names: Mapping[str, str], request: Search) -> t
     InputError
         If one of these was named, or there are no others.
     """
-    option, features = request.option, request.features
+    option, features = search.option, search.features
     for argument, name in names.items():
         if features is not None and name in features:
-            argument = "trials" if request.trials and argument == "sample_weight" else argument
+            argument = "trials" if search.trials and argument == "sample_weight" else argument
             raise InputError(option, f"names {name!r}, the column of {argument}; segments are made of other columns")
     searchable = features or tuple(name for name in table.columns if name not in names.values())
     if not searchable:
@@ -75,36 +75,37 @@ def taken_features(table: Table, names: Mapping[str, str], request: Search) -> t
 
 
 def read_to_search(
-    table: Table, names: Mapping[str, str], searchable: tuple[str, ...], request: Search
+    table: Table, names: Mapping[str, str], searchable: tuple[str, ...], search: Search
 ) -> tuple[Rows, list[Feature], dict[str, str], int]:
     """Rows and features of a table, why columns were left out, and how many bad rows were."""
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
     groups = names.get("groups")
-    read = table.with_features(numbers, searchable, request.option, exclude_bad=request.exclude_bad, groups=groups)
+    read = table.with_features(numbers, searchable, search.option, exclude_bad=search.exclude_bad, groups=groups)
     if read.group is not None and (read.group < 0).any():
-        if not request.exclude_bad or (read.group < 0).all():
+        if not search.exclude_bad or (read.group < 0).all():
             row = int(np.argmax(read.group < 0))
             raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
         read = read.kept(read.group >= 0)
     arrays = read.arrays
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
-    trials = weight if request.trials else None
-    single = Rows.of(outcome, prediction, None if request.trials else weight, trials, read.group)
+    trials, weight = (weight, None) if search.trials else (None, weight)
+    declared = search.outcome_free_weights, search.sampling_fractions
+    single = Rows.of(outcome, prediction, weight, trials, read.group, *declared)
     known: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
-    told_apart, left_out = read_features(read.keys, known, request)
+    told_apart, left_out = read_features(read.keys, known, search)
     return single, told_apart, left_out, read.n_excluded
 
 
 def searched(
-    rows: Rows, features: Sequence[Feature], request: Search
+    rows: Rows, features: Sequence[Feature], search: Search
 ) -> tuple[FeatureLots, SegmentCandidates, ByRows | ByGroups]:
     """Evidence by redraws of all segments of rows that were read already."""
-    seed = generator(request.random_state).integers(2**64, dtype=np.uint64)
+    seed = generator(search.random_state).integers(2**64, dtype=np.uint64)
     check_groups(rows)
     units = units_of(rows, features)
-    candidates = form(units, features, min(request.max_depth, len(features)), request.min_rows)
+    candidates = form(units, features, min(search.max_depth, len(features)), search.min_rows)
     by = ByRows if rows.group is None else ByGroups
-    return units, candidates, by.of(units, candidates, int(request.n_resamples), float(request.level), seed)
+    return units, candidates, by.of(units, candidates, int(search.n_resamples), float(search.level), seed)
 
 
 def find_in_rows(rows: Rows, features: Sequence[Feature], request: Search) -> FoundSegments:
@@ -180,7 +181,7 @@ class _Described:
             pvalue=float(self.pvalue[i]),
             marginal_pvalue=float(holm(totals.marginal)[i]),
             detectable=min(1.0, self.found.detectable(i) / float(weight)),
-            n_groups=None if totals.by_group is None else int(totals.by_group.number[i]),
+            n_groups=int(totals.by_group.number[i]) if totals.grouped and totals.by_group is not None else None,
         )
 
     def _within(self, i: int, span: tuple[float, float]) -> tuple[float, float]:
@@ -207,6 +208,7 @@ def find_segments(
     sample_weight: str | None = None,
     trials: str | None = None,
     groups: str | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -231,16 +233,19 @@ def find_segments(
         Most features that a segment combines, from 1 to 4.
     n_bins : int, default 10
         Number of values of a feature of numbers, from 2 to 100: they are cut at quantiles. Of a category all values
-        with `min_rows` rows are told apart, up to 1,000 or as many as leave no more than 50,000 combinations, and
+        with `min_rows` rows are distinguished, up to 1,000 or as many as leave no more than 50,000 combinations, and
         the rest put together. Missing is a value of its own.
     min_rows : int, default 50
         Fewest rows of a segment. It needs a sum of v (1 - v) of 1 as well, v being the predictions.
     sample_weight : str, optional
-        Column of non-negative weights. They are kept where outcomes are redrawn, so they must not depend on them.
+        Column of non-negative weights, which may tell outcomes: both are redrawn together (docs/weights.md), which is
+        exact for two values of weights, one for each outcome. Weights of rows that are summed are refused.
     trials : str, optional
         Column of how many independent outcomes are behind each row.
     groups : str, optional
         Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent.
+    outcome_free_weights : bool, default False
+        Declare that weights say nothing of outcomes at a given prediction: they stay where outcomes are redrawn.
     level : float, default 0.05
         Largest probability that any segment is named in whose rows every predicted probability is right; and one minus
         the coverage of the intervals.
@@ -334,6 +339,7 @@ def find_segments(
         features=columns,
         trials=trials is not None,
         exclude_bad=exclude_bad,
+        outcome_free_weights=outcome_free_weights,
     )
     weights = sample_weight if trials is None else trials
     keys = (*(columns or ()), *([] if groups is None else [groups]))

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
-from calibrant.door.rows import INDEPENDENT
+from calibrant.door.errors import InputError
+from calibrant.door.rows import INDEPENDENT, OUTCOME_FREE
 from calibrant.door.values import ReadOnly
 from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.inference.testing.result import ImpossibleRows, contradicted
@@ -37,6 +38,11 @@ def found_in_sums(
     request: Search,
 ) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
+    if request.sampling_fractions is not None:
+        raise InputError("sampling_fractions", "cannot be used with so many rows: they are summed by cell")
+    if "sample_weight" in names and not (request.trials or request.outcome_free_weights):
+        problem = "may tell outcomes, and rows of so large a table are summed by cell, which does not say how"
+        raise InputError("sample_weight", problem, allowed=OUTCOME_FREE)
     candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, request)
     n_bad = table.n_rows() - coded.n_rows() if request.exclude_bad else 0
     search = TailSearch.of(candidates, float(request.level))
@@ -80,27 +86,27 @@ def found_in_sums(
 
 
 def summed_to_search(
-    table: OpenedFrame, names: dict[str, str], features: Sequence[str], request: Search
+    table: OpenedFrame, names: dict[str, str], features: Sequence[str], search: Search
 ) -> tuple[Summed, list[CellBlock], OpenedFrame, list[LazyFeature], dict[str, str]]:
     """Segments of a lazy table as sums, what they were made of, the table with codes, its features, and those left
     out.
     """
-    rows = Featured(table, names, request.exclude_bad, request.option)
-    told_apart, left_out = lazy_features(rows, features, request)
-    coded = rows.coded({each.name: each.coding for each in told_apart}, trials=request.trials)
-    sets = all_sets(len(told_apart), min(int(request.max_depth), len(told_apart)))
-    weighted = "sample_weight" in names and not request.trials
-    blocks = summed_by(coded, names, told_apart, sets, option=request.option, trials=request.trials)
+    rows = Featured(table, names, search.exclude_bad, search.option)
+    told_apart, left_out = lazy_features(rows, features, search)
+    coded = rows.coded({each.name: each.coding for each in told_apart}, trials=search.trials)
+    sets = all_sets(len(told_apart), min(int(search.max_depth), len(told_apart)))
+    weighted = "sample_weight" in names and not search.trials
+    blocks = summed_by(coded, names, told_apart, sets, option=search.option, trials=search.trials)
     candidates = form_sums(
-        blocks, told_apart, sets, request.min_rows, weighted=weighted, whatever_predicted=request.any_prediction
+        blocks, told_apart, sets, search.min_rows, weighted=weighted, whatever_predicted=search.any_prediction
     )
     return candidates, blocks, coded, told_apart, left_out
 
 
-def summed_again(blocks: Sequence[CellBlock], features: Sequence[LazyFeature], request: Search) -> Summed:
+def summed_again(blocks: Sequence[CellBlock], features: Sequence[LazyFeature], search: Search) -> Summed:
     """The segments that are searched, of sums without weights in which more were formed."""
-    sets = all_sets(len(features), min(int(request.max_depth), len(features)))
-    return form_sums(blocks, features, sets, request.min_rows, weighted=False)
+    sets = all_sets(len(features), min(int(search.max_depth), len(features)))
+    return form_sums(blocks, features, sets, search.min_rows, weighted=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

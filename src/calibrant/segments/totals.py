@@ -55,7 +55,12 @@ class Totals:
     square, errors : ndarray of shape (segments,) or None
         Sums of squared predictions, and of squares of outcomes less predictions or more, of summed plain rows.
     by_group : ByGroup or None
-        Where rows of one group depend on one another, and only groups are drawn independently.
+        Where rows of one group depend on one another, and only groups are drawn independently; each row is one where
+        weights may tell outcomes.
+    informative : bool
+        Whether weights may tell outcomes: then what is said of totals is asymptotic.
+    grouped : bool
+        Whether rows of one group depend on one another.
     """
 
     count: FloatArray
@@ -68,6 +73,8 @@ class Totals:
     square: FloatArray | None = None
     errors: FloatArray | None = None
     by_group: ByGroup | None = None
+    informative: bool = False
+    grouped: bool = False
 
     @property
     def bias(self) -> FloatArray:
@@ -76,10 +83,16 @@ class Totals:
 
     @property
     def marginal(self) -> FloatArray:
-        """P-values of "right on average in the segment", one by one; Hoeffding's with weights or groups."""
+        """P-values of "right on average in the segment", one by one; Hoeffding's with weights or groups.
+
+        Where weights may tell outcomes, a bound on the normal tail of the total over the root of its own squares.
+        """
         if self._exact:
             return mean_chance_pvalues(self.ones, self.count, self.prediction / self.weight)
         off = self.outcome - self.prediction
+        if self.informative and self.by_group is not None:
+            squares = np.maximum(self.by_group.squares, 1e-290)
+            return np.asarray(np.minimum(1.0, 2.0 * np.exp(-0.5 * off * off / squares)))
         return np.asarray(np.minimum(1.0, 2.0 * np.exp(-2.0 * off * off / self._draws)))
 
     @property
@@ -99,8 +112,12 @@ class Totals:
             miss = min(level / (2.0 * self.count.size), np.nextafter(0.25, 0.0))
             low, high = mean_chance_interval(self.ones, self.count, miss)
             return low - mean, high - mean
-        effective = self.weight * self.weight / self._draws
-        reach = np.sqrt(math.log(2.0 * self.count.size / level) / (2.0 * effective))
+        log = math.log(2.0 * self.count.size / level)
+        if self.informative and self.by_group is not None:
+            reach = np.sqrt(2.0 * log * self.by_group.about(self.bias)) / self.weight
+        else:
+            effective = self.weight * self.weight / self._draws
+            reach = np.sqrt(log / (2.0 * effective))
         return np.maximum(self.bias - reach, -mean), np.minimum(self.bias + reach, 1.0 - mean)
 
     def population_intervals(self, level: float, max_weight: float | None = None) -> tuple[FloatArray, FloatArray]:
@@ -132,8 +149,8 @@ class Totals:
 
 def totals_of(rows: Rows, candidates: SegmentCandidates) -> Totals:
     """Sum up all rows by segment, in an order that does not depend on theirs."""
-    plain = rows.weight is None and rows.trials is None
-    order = np.argsort(rows.y_prob) if plain else np.lexsort((rows.y_true, rows.count, _weight(rows), rows.y_prob))
+    alike = rows.weight is None and rows.trials is None
+    order = np.argsort(rows.y_prob) if alike else np.lexsort((rows.y_true, rows.count, _weight(rows), rows.y_prob))
     count, ones, v = rows.count[order], rows.y_true[order].astype(np.float64), rows.y_prob[order]
     w = _weight(rows)[order]
     columns = [count, ones, count * v]
@@ -144,15 +161,16 @@ def totals_of(rows: Rows, candidates: SegmentCandidates) -> Totals:
     for first, n, rows_of_set, of in each_set(candidates, code, v.size):
         for k, column in enumerate(columns):
             sums[k, first : first + n] = np.bincount(of, column[rows_of_set], n)
-    by_group = (
-        None
-        if rows.group is None
-        else _by_group(candidates, code, rows.group[order], w * (ones - count * v), w * count)
-    )
+    by_group, informative = None, rows.weight is not None and not rows.outcome_free
+    if rows.group is not None or informative:
+        group = np.arange(v.size) if rows.group is None else rows.group[order]
+        by_group = _by_group(candidates, code, group, w * (ones - count * v), w * count)
     if rows.weight is None:
-        return Totals(sums[0], sums[1], sums[0], sums[0], sums[1], sums[2], weighted=False, by_group=by_group)
+        plain = Totals(sums[0], sums[1], sums[0], sums[0], sums[1], sums[2], weighted=False, by_group=by_group)
+        return replace(plain, grouped=rows.group is not None)
     weight, squared, outcome, prediction = sums[3:]
-    return Totals(sums[0], sums[1], weight, squared, outcome, prediction, weighted=True, by_group=by_group)
+    totals = Totals(sums[0], sums[1], weight, squared, outcome, prediction, weighted=True, by_group=by_group)
+    return replace(totals, informative=informative, grouped=rows.group is not None)
 
 
 def _by_group(

@@ -87,8 +87,8 @@ def moments(
     misplaced = 16.0 * rounding + 64.0 * UNIT
     slack = misplaced * (ones[0] + zeros[0]) / total
 
-    def chord(label: tuple[FloatArray, FloatArray]) -> FloatArray:
-        weight, at = label
+    def chord(curve: tuple[FloatArray, FloatArray]) -> FloatArray:
+        weight, at = curve
         share = np.clip((at - low) / spread, 0.0, 1.0)
         return weight / total * ((1.0 - share) * below + share * above)
 

@@ -12,6 +12,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, gener
 from calibrant.door.columns import NO_WEIGHT
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
+from calibrant.door.rows import OUTCOME_FREE, check_outcome_free
 from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
 from calibrant.lazily import above
@@ -19,7 +20,7 @@ from calibrant.sketch.bounds import ARITHMETIC, Moments, error_bound
 from calibrant.sketch.sample import gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
 
 if TYPE_CHECKING:
-    from calibrant.findings.results import Audit
+    from calibrant import Audit
     from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.calibration import CalibrationTestResult
 
@@ -97,6 +98,7 @@ class Answers(ABC):
         *,
         max_distance: float | None = None,
         threshold: float | None = None,
+        outcome_free_weights: bool = False,
         max_weight: float | None = None,
         level: float = 0.05,
         n_resamples: int = N_RESAMPLES,
@@ -107,8 +109,8 @@ class Answers(ABC):
 
         Parameters
         ----------
-        max_distance, threshold, max_weight, level, n_resamples, random_state
-            As for `audit`.
+        max_distance, threshold, outcome_free_weights, max_weight, level, n_resamples, random_state
+            As for `audit`; weighted rows are tested only if weights are declared to say nothing of outcomes.
         title : str, optional
             Head of the report.
 
@@ -134,6 +136,7 @@ class Answers(ABC):
             self,
             max_distance=max_distance,
             threshold=threshold,
+            outcome_free_weights=outcome_free_weights,
             max_weight=max_weight,
             level=level,
             n_resamples=n_resamples,
@@ -204,6 +207,7 @@ class Answers(ABC):
     def test(
         self,
         *,
+        outcome_free_weights: bool = False,
         max_weight: float | None = None,
         level: float = 0.05,
         n_resamples: int = N_RESAMPLES,
@@ -213,6 +217,8 @@ class Answers(ABC):
 
         Parameters
         ----------
+        outcome_free_weights : bool, default False
+            Declare that weights say nothing of outcomes at a given prediction; sums of weighted rows are refused else.
         max_weight : float, optional
             The most that one row can weigh, if it is known: it sharpens the bounds that the test of weighted rows uses.
         level, n_resamples, random_state
@@ -221,7 +227,7 @@ class Answers(ABC):
         Raises
         ------
         InputError
-            If there are no rows, outcomes are other than 0 and 1, or an option cannot be used.
+            If there are no rows, outcomes are no 0 or 1, weights may tell outcomes, or an option cannot be used.
 
         Notes
         -----
@@ -245,7 +251,12 @@ class Answers(ABC):
         sample, cells = self._sample_and_moments()
         if not sample.binary:
             raise InputError("sketch", "holds event rates", allowed="the test needs single outcomes, each 0 or 1")
-        if weights_differ(sample):
+        weighted = weights_differ(sample)
+        check_outcome_free(outcome_free_weights, True if weighted else None, None)
+        if weighted:
+            if not outcome_free_weights:
+                problem = "holds weights, which may tell outcomes, and sums in cells do not say how"
+                raise InputError("sketch", problem, allowed=OUTCOME_FREE)
             moved = cells.distance_moved + ARITHMETIC
             return calibration_test_on_weighted_cells(sample, level, moved, max_weight)
         return calibration_test_on_sample(sample, level, n_resamples, int(generator(random_state).integers(2**31)))

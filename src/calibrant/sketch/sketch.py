@@ -66,13 +66,14 @@ class CalibrationSketch(Answers):
     True
     """
 
-    __slots__ = ("_lock", "_parts", "_rounding", "_table", "resolution")
+    __slots__ = ("_lock", "_parts", "_rounding", "_table", "distinct", "resolution")
 
     def __init__(self, resolution: int = 65536) -> None:
         self.resolution = power_of_two(resolution, "resolution", *RESOLUTIONS)
         self._table = sketching.new_table(self.resolution)
         self._rounding = 0.0  # of sums made elsewhere, as a share of each cell's weight
         self._parts: tuple[Identity, ...] | None = ()  # sources that were added up
+        self.distinct = False  # whether they were to be taken as distinct rows, whatever they hold
         self._lock = threading.Lock()
 
     def update(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> CalibrationSketch:
@@ -116,6 +117,21 @@ class CalibrationSketch(Answers):
             several: equal contents that may well be chance are added (docs/identity.md).
         """
         flag(distinct, "distinct")
+        merged, claims = cls._added_up(sketches)
+        if claims:
+            if not distinct:
+                _refuse_copies(claims)
+            merged.distinct |= distinct
+        return merged
+
+    @classmethod
+    def sum_of(cls, sketches: Iterable[CalibrationSketch]) -> CalibrationSketch:
+        """As `merge`, of sketches that were compared already, or need not be."""
+        return cls._added_up(sketches)[0]
+
+    @classmethod
+    def _added_up(cls, sketches: Iterable[CalibrationSketch]) -> tuple[CalibrationSketch, list[tuple[Identity, ...]]]:
+        """The sum, and what each of several holds."""
         merged: CalibrationSketch | None = None
         claims: list[tuple[Identity, ...]] = []
         first: CalibrationSketch | None = None
@@ -128,6 +144,7 @@ class CalibrationSketch(Answers):
             with sketch._lock:
                 sketching.add_table(sketch._table, merged._table)
                 merged._rounding = max(merged._rounding, sketch._rounding)
+                merged.distinct |= sketch.distinct
             if first is None:
                 first, merged._parts = sketch, sketch._parts
                 continue
@@ -136,10 +153,8 @@ class CalibrationSketch(Answers):
         if merged is None:
             raise InputError("sketches", "are empty; at least one is needed")
         if claims:
-            if not distinct:
-                _refuse_copies(claims)
             merged._parts = parts_of(claims)
-        return merged
+        return merged, claims
 
     @classmethod
     def from_cells(
@@ -231,7 +246,8 @@ class CalibrationSketch(Answers):
         resolution = cls(resolution).resolution
         table = above("tables.entry").open_table(frame, filesystem=filesystem, distinct=distinct, argument="frame")
         names = table.spoken(y_true, y_prob, sample_weight, unweighted)
-        return cls.from_groups(table.groups(names, (), resolution, exclude_bad=exclude_bad), names, resolution)
+        sketch: CalibrationSketch = table.to_keep(names, resolution, exclude_bad=exclude_bad)[0]
+        return sketch
 
     @classmethod
     def from_groups(cls, groups: Groups, names: Mapping[str, str], resolution: int) -> CalibrationSketch:
@@ -307,7 +323,7 @@ class CalibrationSketch(Answers):
         return restored, tuple(self._stored())
 
     def _stored(self) -> Stored:
-        return Stored(self.resolution, self._rounding, *self.held(), self._parts)
+        return Stored(self.resolution, self._rounding, *self.held(), self._parts, self.distinct)
 
     def __repr__(self) -> str:
         """Rows and cells in a line."""
@@ -358,10 +374,11 @@ def restored(
     index: IntArray,
     columns: FloatArray,
     parts: tuple[Identity, ...] | None = (),
+    distinct: bool = False,
 ) -> CalibrationSketch:
     """The sketch whose `held` these are."""
     sketch = CalibrationSketch(resolution)
     sketch._rounding = rounding
-    sketch._parts = parts
+    sketch._parts, sketch.distinct = parts, distinct
     sketch._table[index] = columns
     return sketch

@@ -22,7 +22,7 @@ from calibrant.sketch.cells import MEASURED, RESOLUTIONS, is_double_double, read
 
 VERSION = 4
 _READ = ("2", "3", "4")
-_KEY, _PARTS = b"calibrant.sketch", b"calibrant.parts"
+_KEY, _PARTS, _DISTINCT = b"calibrant.sketch", b"calibrant.parts", b"calibrant.distinct"
 _CELL = "cell"
 _RESTS = {  # of a sum, what its column leaves out
     sketching.WEIGHT: "weight_rest",
@@ -39,7 +39,7 @@ class Stored(NamedTuple):
     """The contents of a sketch: its resolution, the rounding of sums made elsewhere, and the cells that hold rows.
 
     `parts` lists the sources that were added up, none for a source of its own; None where that is not known, since
-    layout 2 did not keep it.
+    layout 2 did not keep it; `distinct` says whether they were to be taken as distinct rows.
     """
 
     resolution: int
@@ -47,6 +47,7 @@ class Stored(NamedTuple):
     numbers: npt.NDArray[np.int64]
     columns: npt.NDArray[np.float64]
     parts: tuple[Identity, ...] | None = ()
+    distinct: bool = False
 
 
 def sealed(data: bytes) -> bytes:
@@ -63,14 +64,15 @@ def is_whole(data: bytes) -> bool:
 def _to_table(sketch: Stored) -> Any:
     import pyarrow
 
-    resolution, rounding, index, cells, parts = sketch
+    resolution, rounding, index, cells, parts, distinct = sketch
     columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(_COLUMNS)}}
     header = f"{VERSION} {resolution} {rounding.hex()} ".encode() + UNSEALED
     listed = json.dumps(None if parts is None else [part.to_list() for part in parts]).encode()
-    return pyarrow.table(columns).replace_schema_metadata({_KEY: header, _PARTS: listed})
+    metadata = {_KEY: header, _PARTS: listed, **({_DISTINCT: b"true"} if distinct else {})}
+    return pyarrow.table(columns).replace_schema_metadata(metadata)
 
 
-def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError], argument: str) -> Stored:
+def _from_table(data: bytes, reader: Callable[[Any], Any], fail: type[InputError], argument: str) -> Stored:
     """A sketch, or an error: the bytes are whole and written here, and still each cell is held to its laws."""
     import pyarrow
 
@@ -78,7 +80,7 @@ def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError],
         problem = "is not a calibration sketch, or a part of one, or damaged"
         raise fail(argument, f"{problem}: the checksum of layout {VERSION} is missing or wrong")
     try:
-        table = read(pyarrow.py_buffer(data))
+        table = reader(pyarrow.py_buffer(data))
         table.validate(full=True)
         return _from_sound_table(table)
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError, KeyError, OSError) as problem:
@@ -104,7 +106,7 @@ def _from_sound_table(table: Any) -> Stored:
     parts = None if listed is None else tuple(map(Identity.from_list, listed))
     if parts and sum(part.count for part in parts) > columns[:, sketching.COUNT].sum():
         raise InputError("parts", "hold more rows than the cells")
-    return Stored(resolution, rounding, index, columns, parts)
+    return Stored(resolution, rounding, index, columns, parts, _DISTINCT in metadata)
 
 
 def holds_sketch(path: str | os.PathLike[str]) -> bool:

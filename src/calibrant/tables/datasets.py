@@ -140,13 +140,14 @@ class OpenedDataset(InDuckDB):
         if self.summed:
             counts = [int(part.count_rows()) for part in parts] if self.format.counts_rows else [0] * len(parts)
             parts = [parts[at] for at in suspects(counts, 0)]
-        ids = [] if self.summed else ids_of(self.columns, names)
-        columns = list(dict.fromkeys([*names.values(), *ids]))
+        keys = self._keys_of_rows(names)
+        ids = [] if self.summed else ids_of(self.columns, names, keys)
+        columns = list(dict.fromkeys([*names.values(), *ids, *keys]))
         whole: list[tuple[str, Identity]] = []
         read = []
         for part in parts:
             relation = self._connection.from_arrow(part.to_table(columns=columns, schema=self._dataset.schema))
-            rows = ordered(relation, self._numbers(relation, names), ids, self.format.name)
+            rows = ordered(relation, self._numbers(relation, names), ids, self.format.name, keys=keys)
             if len(rows.v):
                 whole += [(getattr(part, "path", ""), each) for _, each in rows.named()]
                 read.append(rows)

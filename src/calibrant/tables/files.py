@@ -126,12 +126,13 @@ class OpenedFile(InDuckDB):
 
     def ordered(self, names: Mapping[str, str]) -> Ordered:
         """Rows in order, with what their identities need."""
-        ids = ids_of(self.columns, names)
+        keys = self._keys_of_rows(names)
+        ids = ids_of(self.columns, names, keys)
         several = len(self.files) > 1
         with self._explained():
-            relation = self._rows(list(names.values()), ids, with_file=several)
+            relation = self._rows(list(names.values()), [*ids, *keys], with_file=several)
             by_hash = dict(zip(map(self._hash_of, self.files), self.files, strict=True)) if several else None
-            return ordered(relation, self._numbers(relation, names), ids, self.format.name, by_hash)
+            return ordered(relation, self._numbers(relation, names), ids, self.format.name, by_hash, keys)
 
     def ids_in_order(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Hashes of the ids or times of its rows and what they are called, where such a column is there."""
@@ -141,10 +142,17 @@ class OpenedFile(InDuckDB):
         return {"ids": rows.ids, "ids_name": rows.ids_name, "numbered": rows.numbered}
 
     def begun(
-        self, names: Mapping[str, str], sources: Sequence[Identity], n_rows: int, *, exclude_bad: bool = False
+        self,
+        names: Mapping[str, str],
+        sources: Sequence[Identity],
+        n_rows: int,
+        *,
+        exclude_bad: bool = False,
+        distinct: bool = False,
     ) -> Begun:
         """The longest first part of many rows that is all of one earlier source."""
-        some = [each for each in sources if each.count <= n_rows]
+        may = [each.path == self.path_print or not distinct for each in sources]
+        some = [each for each, may_be in zip(sources, may, strict=True) if may_be and each.count <= n_rows]
         if some:
             with self._explained():
                 headed = self._headed(self.files[0], names, Identity(1, None, None, 0.0))
@@ -157,7 +165,7 @@ class OpenedFile(InDuckDB):
             except FileError:  # no row of these is good
                 continue
             for at, each in enumerate(sources):
-                if each.equals(first) and each.n_excluded == n_excluded:
+                if may[at] and each.equals(first) and each.n_excluded == n_excluded:
                     return Begun(count, (at,))
         return NOTHING
 
@@ -194,8 +202,9 @@ class OpenedFile(InDuckDB):
             numbers = suspects([Path(file).stat().st_size for file in self.files], 100)
         if not numbers:
             return {}
-        relation = self._of([self.files[at] for at in numbers])._rows(list(names.values()), with_file=True)
-        hashes = hashed(relation, self._numbers(relation, names))
+        keys = self._keys_of_rows(names)
+        relation = self._of([self.files[at] for at in numbers])._rows([*names.values()], keys, with_file=True)
+        hashes = hashed(relation, self._numbers(relation, names), keys)
         firsts: dict[tuple[int, int | None], str] = {}
         for file, each in hashes.items():
             first = firsts.setdefault((each.count, each.rows), file)
@@ -210,8 +219,9 @@ class OpenedFile(InDuckDB):
         if len(self.files) > _FEW_FILES:
             return known
         alone = self._of([file])
-        relation = alone._rows(list(names.values())).limit(HEAD)
-        ((_, begun),) = ordered(relation, self._numbers(relation, names), (), self.format.name).named()
+        keys = self._keys_of_rows(names)
+        relation = alone._rows(list(names.values()), keys).limit(HEAD)
+        ((_, begun),) = ordered(relation, self._numbers(relation, names), (), self.format.name, keys=keys).named()
         return replace(known, head=begun.head, head_bits=begun.head_bits)
 
     def _of(self, files: list[str]) -> OpenedFile:

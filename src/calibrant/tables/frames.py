@@ -10,8 +10,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from calibrant.door.columns import IntArray
+from calibrant.door.columns import IntArray, read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.identity import Identity, identities
 from calibrant.door.labels import check_two_labels
 from calibrant.sketch.groups import Groups, good_groups, no_rows
 from calibrant.sketch.keys import ranks_of
@@ -85,6 +86,14 @@ class OpenedFrame(Table):
         """Who sums the rows."""
         name = str(self._table.implementation)
         return _ENGINES.get(name, name)
+
+    def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:  # noqa: ARG002
+        """Identity of its rows, unless it is lazy: then only their sums are known."""
+        if self.summed:
+            return ()
+        arrays = self.arrays(names)
+        columns = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), batch=True)
+        return tuple(identities(*columns))
 
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Columns as the table holds them."""

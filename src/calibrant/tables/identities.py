@@ -36,20 +36,21 @@ class Ordered:
     sizes: tuple[int, ...]
     files: tuple[str, ...] = ()
     numbered: tuple[bool, ...] = ()
+    keys: UIntArray | None = None
 
     def named(self) -> list[tuple[str, Identity]]:
         """File -> its identity, of each that holds rows."""
-        sources = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name, self.numbered)
+        sources = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name, self.numbered, self.keys)
         return list(zip(self.files or ("",), sources, strict=True))
 
     def beginnings(self, counts: Sequence[int], start: int = 0) -> list[Identity]:
         """Those of the first rows from this one on, for each of these counts in rising order."""
         part = slice(start, start + max(counts, default=0))
         w = None if self.w is None else self.w[part]
-        ids = None if self.ids is None else self.ids[part]
+        ids, keys = (None if each is None else each[part] for each in (self.ids, self.keys))
         starts = np.cumsum([0, *self.sizes]).tolist()
         numbered = bool(self.numbered) and start in starts[:-1] and self.numbered[starts.index(start)]
-        return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name, numbered=numbered)
+        return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name, numbered=numbered, keys=keys)
 
     def find_grown(self, sources: Sequence[Identity]) -> Overlap | None:
         """The first file that begins with all rows of another."""
@@ -77,13 +78,16 @@ NOTHING = Begun()
 """No row was there before."""
 
 
-def find_begun(rows: Ordered, sources: Sequence[Identity], *, certain: bool, path: str | None = None) -> Begun:
+def find_begun(
+    rows: Ordered, sources: Sequence[Identity], *, certain: bool, path: str | None = None, distinct: bool = False
+) -> Begun:
     """First rows that are all rows of an earlier source, then perhaps of another, and so on.
 
     Those that may be equal by chance are taken for such only at the beginning, and unless only `certain` ones are;
-    what was read from the same `path` is no chance.
+    what was read from the same `path` is no chance, and where rows are said to be `distinct` nothing else is asked for.
     """
     begin, n_rows = NOTHING, len(rows.v)
+    same_path = [path is not None and each.path == path for each in sources]
     while True:
         counts = sorted({each.count for each in sources if each.count <= n_rows - begin.count})
         begun = {each.count: each for each in rows.beginnings(counts, begin.count)}
@@ -91,13 +95,12 @@ def find_begun(rows: Ordered, sources: Sequence[Identity], *, certain: bool, pat
             at
             for at, each in enumerate(sources)
             if each.count in begun and at not in begin.sources and begun[each.count].equals(each)
+            if (same_path[at] or not distinct) and (each.bits >= ENOUGH or not begun[each.count].apart(each))
         ]
         sure = [
             at
             for at in matching
-            if begun[sources[at].count].bits_with(sources[at]) >= ENOUGH
-            or sources[at].bits >= ENOUGH
-            or (path is not None and sources[at].path == path)
+            if begun[sources[at].count].bits_with(sources[at]) >= ENOUGH or sources[at].bits >= ENOUGH or same_path[at]
         ]
         matching = sure or ([] if certain or begin.count else matching)
         if not matching:
@@ -106,18 +109,23 @@ def find_begun(rows: Ordered, sources: Sequence[Identity], *, certain: bool, pat
         begin = Begun(begin.count + sources[best].count, (*begin.sources, best))
 
 
-def ids_of(columns: Sequence[str], names: Mapping[str, str]) -> list[str]:
-    """Columns of ids and times, but for those that are read as numbers."""
-    return [name for name in columns if name.strip().casefold() in _IDS and name not in names.values()]
+def ids_of(columns: Sequence[str], names: Mapping[str, str], keys: Sequence[str] = ()) -> list[str]:
+    """Columns of ids and times, but for those that are read as numbers or as these keys."""
+    return [name for name in columns if name.strip().casefold() in _IDS and name not in (*names.values(), *keys)]
 
 
 def ordered(
-    relation: Any, numbers: Mapping[str, str], ids: Sequence[str], kind: str, by_hash: Mapping[int, str] | None = None
+    relation: Any,
+    numbers: Mapping[str, str],
+    ids: Sequence[str],
+    kind: str,
+    by_hash: Mapping[int, str] | None = None,
+    keys: Sequence[str] = (),
 ) -> Ordered:
     """Rows of a relation that keeps its order; of several files by the hash of the name in its column FILE."""
     expressions = dict(numbers)
-    for at, name in enumerate(ids):
-        text = f"CAST({quoted(name)} AS VARCHAR)"
+    for at, name in enumerate([*ids, *keys]):
+        text = f"CAST({quoted(name)} AS VARCHAR)" if at < len(ids) else _text_of_key(relation, name)
         expressions[f"_id{at}"] = f"md5_number_lower(concat_ws('|', {text}))"
         expressions[f"_number{at}"] = f"TRY_CAST({text} AS BIGINT)"
     if by_hash is not None:
@@ -130,17 +138,24 @@ def ordered(
     firsts = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
     sizes = tuple(np.diff(np.r_[firsts, len(v)]).tolist())
     files = () if by_hash is None else tuple(by_hash[each] for each in of[firsts].tolist())
-    if not ids:
+    if not ids and not keys:
         return Ordered(y, v, w, None, "", sizes, files)
+
+    def hashes(columns: Sequence[int]) -> UIntArray:
+        of_rows = np.zeros(len(v), dtype=np.uint64)
+        for at in columns:
+            of_rows = mixed(of_rows) + np.asarray(fetched[f"_id{at}"], np.uint64)
+        return of_rows
+
     values = [_filled(fetched[f"_number{at}"]) for at in range(len(ids))]
     counting = [bool((np.delete(np.diff(each, prepend=np.nan), firsts) == 1.0).all()) for each in values]
-    chosen = [at for at, counts in enumerate(counting) if not counts] or [*range(len(ids))]
-    of_ids = np.zeros(len(v), dtype=np.uint64)
-    for at in chosen:
-        of_ids = mixed(of_ids) + np.asarray(fetched[f"_id{at}"], np.uint64)
-    title = f"{kind}: {' and '.join(ids[at] for at in chosen)}"
+    places = [at for at, counts in enumerate(counting) if not counts] or [*range(len(ids))]
     numbered = tuple(all(counting) and all(each[first] in (0, 1) for each in values) for first in firsts)
-    return Ordered(y, v, w, of_ids, title, sizes, files, numbered)
+    if keys and all(numbered):  # no ids, or numbers of rows
+        places, numbered = [], ()
+    title = f"{kind}: {' and '.join([*(ids[at] for at in places), *keys])}"
+    of_keys = hashes(range(len(ids), len(ids) + len(keys))) if keys else None
+    return Ordered(y, v, w, hashes(places) if places else None, title, sizes, files, numbered, of_keys)
 
 
 def _filled(column: Any) -> npt.NDArray[np.float64]:
@@ -152,6 +167,7 @@ def together(parts: Sequence[Ordered]) -> Ordered:
     """Rows of one source after the other."""
     weights = [each.w for each in parts if each.w is not None]
     ids = [each.ids for each in parts if each.ids is not None]
+    keys = [each.keys for each in parts if each.keys is not None]
     return Ordered(
         np.concatenate([each.y for each in parts]),
         np.concatenate([each.v for each in parts]),
@@ -160,6 +176,7 @@ def together(parts: Sequence[Ordered]) -> Ordered:
         parts[0].ids_name,
         tuple(len(each.v) for each in parts),
         numbered=tuple(counts for each in parts for counts in each.numbered),
+        keys=np.concatenate(keys) if keys else None,
     )
 
 
@@ -181,13 +198,22 @@ def repeats(arrays: Mapping[str, npt.NDArray[np.float64]]) -> bool:
     return sample_rows(y, v)[1] is not None
 
 
-def hashed(relation: Any, numbers: Mapping[str, str]) -> dict[str, Identity]:
-    """File -> count and hashes of its rows, added up by DuckDB; nothing else is known of them."""
+def _text_of_key(relation: Any, name: str) -> str:
+    """A key as text; a day or time by its hash, for DuckDB breaks over writing one that is very far away."""
+    kind = str(relation.types[relation.columns.index(name)])
+    value = f"hash({quoted(name)})" if kind.startswith(("DATE", "TIME", "INTERVAL")) else quoted(name)
+    return f"CAST({value} AS VARCHAR)"
+
+
+def hashed(relation: Any, numbers: Mapping[str, str], keys: Sequence[str]) -> dict[str, Identity]:
+    """File -> count and hashes of its rows and of their keys, added up by DuckDB; nothing else is known of them."""
     named = [f"{sql} AS _{argument}" for argument, sql in numbers.items()]
     columns = ", ".join(f"CAST(_{each} AS {'FLOAT' if each != 'sample_weight' else 'DOUBLE'})" for each in numbers)
-    rows = relation.project(", ".join([*named, f"{quoted(FILE)} AS _of"]))
-    counts = rows.aggregate(f"_of, count(*), sum(hash({columns}))", "_of").fetchall()
-    return {of: Identity(count, int(total), None, 0.0) for of, count, total in counts}
+    texts = [_text_of_key(relation, key) for key in keys]
+    rows = relation.project(", ".join([*named, f"{quoted(FILE)} AS _of", f"hash({', '.join(texts) or '0'}) AS _key"]))
+    counts = rows.aggregate(f"_of, count(*), sum(hash({columns})), sum(_key)", "_of").fetchall()
+    ids = (lambda total: (" and ".join(keys), int(total) & (1 << 64) - 1)) if keys else (lambda _total: None)
+    return {of: Identity(count, int(all_), None, 0.0, ids=ids(key), keyed=True) for of, count, all_, key in counts}
 
 
 def suspects(sizes: Sequence[int], slack: int) -> list[int]:

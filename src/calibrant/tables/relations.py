@@ -30,6 +30,7 @@ from calibrant.tables.duckdb import (
     whole_outcomes,
     within_unit,
 )
+from calibrant.tables.folders import folder_columns
 from calibrant.tables.formats.base import Format
 from calibrant.tables.identities import repeats
 from calibrant.tables.numbers import (
@@ -90,6 +91,11 @@ class InDuckDB(Table):
         return len(self.files) != 1 or self.files[0] != self.path or not self.summed
 
     @property
+    def file_prints(self) -> Mapping[str, str]:
+        """Of each of its files."""
+        return self.files.prints()
+
+    @property
     def engine(self) -> str:
         """Who sums the rows."""
         return "DuckDB"
@@ -116,10 +122,22 @@ class InDuckDB(Table):
                 why = f"rows of a file as large as this are summed by cell, which does not tell {option} apart"
                 raise InputError(option, why, allowed=f"audit {ways}")
 
+    def _keys_of_rows(self, names: Mapping[str, str]) -> list[str]:
+        """Columns that tell rows apart; names of folders describe files, not their rows."""
+        others = {each.casefold() for each in (*folder_columns(self.files), *names.values())}
+        return [name for name in dict.fromkeys(self.row_keys) if name.casefold() not in others]
+
     def claims(self, names: Mapping[str, str], sketch: CalibrationSketch) -> tuple[Identity, ...]:
         """Identities of all rows, and of the files that they come from where those are known."""
         whole = sketch.claims()[:1]
         return (*whole, *(part for each in whole for part in self.parts(names, each)))
+
+    def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:  # noqa: ARG002
+        """Identities of its files, unless they are so many rows that only all of them are known."""
+        if self.summed:
+            return ()
+        with self._explained():
+            return tuple(each for _, each in self._found or self._identities(names))
 
     def within(
         self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False

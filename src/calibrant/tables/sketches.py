@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
@@ -10,7 +11,7 @@ import numpy as np
 
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import Identity
+from calibrant.door.identity import Identity, fingerprint
 from calibrant.door.overlap import find_overlap, refuse
 from calibrant.door.request import OF_ROWS
 from calibrant.kernels import sketching
@@ -91,6 +92,7 @@ class KeptSketches(Table):
         self._one: CalibrationSketch | None = None
         self._once = False
         self.unlisted: list[str] = []  # sketches that do not say what was added up in them
+        self._of_distinct = False
         check_folder_columns(self.files, path)
 
     @classmethod
@@ -110,9 +112,24 @@ class KeptSketches(Table):
         return self.files
 
     @property
+    def path_print(self) -> str | None:
+        """Fingerprint of its real path; None of a sketch in memory."""
+        return fingerprint(os.path.realpath(self.path)) if self.files else None
+
+    @property
+    def file_prints(self) -> Mapping[str, str]:
+        """Of each of its files."""
+        return self.files.prints()
+
+    @property
     def summed(self) -> bool:
         """Whether it is sums: it is."""
         return True
+
+    @property
+    def of_distinct(self) -> bool:
+        """Whether they are, or were made, of rows that were to be taken as distinct; known once they are read."""
+        return self.distinct or self._of_distinct
 
     @property
     def compared(self) -> bool:
@@ -167,6 +184,7 @@ class KeptSketches(Table):
             Naming the sketch that is damaged, or of another resolution than the first.
         """
         if self._one is not None:
+            self._of_distinct = self._one.distinct
             yield 0, "the sketch", Stored(*self._one.__reduce__()[1])
             return
         subset = None if numbers is None else set(numbers)
@@ -179,6 +197,7 @@ class KeptSketches(Table):
                 if subset is None or at in subset:
                     sketch = data if isinstance(data, Stored) else _decoded(data, where)
                     first = first or (where, sketch.resolution)
+                    self._of_distinct |= sketch.distinct
                     if sketch.resolution != first[1]:
                         reason = f"{where} has the resolution {sketch.resolution}, and {first[0]} {first[1]}"
                         raise FileError("file", reason, allowed="sketches of one resolution can be added")
@@ -227,8 +246,11 @@ class KeptSketches(Table):
     def sketch(self, numbers: Iterable[int] | None = None) -> CalibrationSketch:
         """All of them added up, or those of these numbers."""
         if self._one is not None:
+            self._of_distinct = self._one.distinct
             return self._one
-        return CalibrationSketch.merge((restored(*sketch) for _, _, sketch in self.stored(numbers)), distinct=True)
+        together = CalibrationSketch.sum_of(restored(*sketch) for _, _, sketch in self.stored(numbers))
+        together.distinct |= self.distinct
+        return together
 
     def sketched(self, _names: Mapping[str, str], *, exclude_bad: bool = False) -> tuple[CalibrationSketch, int]:
         """All of them added up."""

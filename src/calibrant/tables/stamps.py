@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import fingerprint
 
 _AGAIN = "run this again once nothing writes to it"
 
@@ -45,6 +46,12 @@ class StampedFiles(list[str]):
         selection._stamps = {file: self._stamps[file] for file in selection}
         return selection
 
+    def prints(self) -> dict[str, str]:
+        """File -> fingerprint of what stays the same while nobody writes to it, whatever it is called here."""
+        stamps = {file: self._stamps[file] for file in self}
+        same = {file: each[:4] if len(each) > 4 else (file, *each) for file, each in stamps.items() if each}
+        return {file: fingerprint(repr(each)) for file, each in same.items()}
+
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Read the files within; a file that is another one now is the first error, before any other.
@@ -76,14 +83,15 @@ class StampedFiles(list[str]):
                 raise FileError("file", f"{file!r} {what} while it was read", allowed=_AGAIN)
 
 
-_State = Callable[[Sequence[str]], Iterable[Hashable]]
+_Stamp = tuple[int, ...] | None
+_State = Callable[[Sequence[str]], Iterable[_Stamp]]
 
 
-def _here(files: Sequence[str]) -> Iterable[Hashable]:
+def _here(files: Sequence[str]) -> Iterable[_Stamp]:
     return map(_state_here, files)
 
 
-def _state_here(file: str) -> Hashable:
+def _state_here(file: str) -> _Stamp:
     try:
         state = Path(file).stat()
     except OSError:
@@ -92,7 +100,7 @@ def _state_here(file: str) -> Hashable:
 
 
 def _states_on(filesystem: Any) -> _State:
-    def states(files: Sequence[str]) -> Iterable[Hashable]:
+    def states(files: Sequence[str]) -> Iterable[_Stamp]:
         from pyarrow.fs import FileType
 
         try:

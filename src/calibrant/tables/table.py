@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.censoring import Followed
 from calibrant.door.columns import NOT_NULL, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.identity import Identity
@@ -72,6 +73,8 @@ class Columns:
         Bad rows that were left out.
     groups : ndarray of shape (n,) or None
         Number of each row's group, where a column says it.
+    followed : Followed or None
+        How outcomes at a horizon were made of times and events; None where outcomes were given.
     """
 
     y_true: Any
@@ -82,6 +85,7 @@ class Columns:
     classes: tuple[int, ...] = ()
     n_excluded: int = 0
     groups: IntArray | None = None
+    followed: Followed | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,6 +143,8 @@ class Table(ABC):
         Whether all rows are other ones, even equal ones, as the caller says.
     dependent : bool
         Whether rows come in groups: a row that its group holds twice adds no evidence, and is no copy.
+    row_keys : tuple of str
+        Columns of segments and periods that are asked for: rows that differ there are other ones.
     has_rows : bool
         Whether it has columns of rows, and not sums alone.
     is_harness_log : bool
@@ -148,6 +154,7 @@ class Table(ABC):
     name: str | None = None
     distinct: bool = False
     dependent: bool = False
+    row_keys: tuple[str, ...] = ()
     has_rows: ClassVar[bool] = True
 
     @property
@@ -187,6 +194,11 @@ class Table(ABC):
         return 0
 
     @property
+    def of_distinct(self) -> bool:
+        """Whether its sources were to be taken as distinct rows, now or when a sketch of them was made."""
+        return self.distinct
+
+    @property
     def compared(self) -> bool:
         """Whether its sources, or the rows of its one, are compared with one another."""
         return False
@@ -205,6 +217,11 @@ class Table(ABC):
     def path_print(self) -> str | None:
         """Fingerprint of the real path on this machine that it is read from; None where it has none."""
         return None
+
+    @property
+    def file_prints(self) -> Mapping[str, str]:
+        """File -> fingerprint, by which it is known again under any name while nobody writes to it."""
+        return {}
 
     def check(self, request: AuditRequest) -> None:  # noqa: B027 - most can sum all that is asked for
         """Refuse what a table that is summed cannot answer.
@@ -241,8 +258,12 @@ class Table(ABC):
         n_rows: int,  # noqa: ARG002
         *,
         exclude_bad: bool = False,  # noqa: ARG002
+        distinct: bool = False,  # noqa: ARG002
     ) -> Begun:
-        """The longest first part of its rows, if they are summed, that is all of one earlier source."""
+        """The longest first part of its rows, if they are summed, that is all of one earlier source.
+
+        Where rows are said to be distinct, only of one from the same path.
+        """
         return NOTHING
 
     def within(
@@ -293,6 +314,17 @@ class Table(ABC):
         """The sketch of all good rows, and how many were left out."""
         groups = self.groups(names, (), FINE, exclude_bad=exclude_bad)
         return CalibrationSketch.from_groups(groups, names, FINE), groups.n_excluded
+
+    def to_keep(
+        self, names: Mapping[str, str], resolution: int, *, exclude_bad: bool = False
+    ) -> tuple[CalibrationSketch, int]:
+        """The sketch of all good rows, with what is to be known later of its sources, and how many were left out."""
+        groups = self.groups(names, (), resolution, exclude_bad=exclude_bad)
+        sketch = CalibrationSketch.from_groups(groups, names, resolution)
+        if not groups.n_excluded:
+            sketch.list_parts(self.parts(names, sketch.identity))
+        sketch.distinct |= self.of_distinct
+        return sketch, groups.n_excluded
 
     def choose(
         self,

@@ -84,12 +84,10 @@ def write_rows(
         If a column cannot be used or rows are bad. FileError if the place cannot be written to.
     """
     _check_keys(by)
-    groups = table.groups(names, by, FINE, exclude_bad=exclude_bad)
     if not by:
-        sketch = CalibrationSketch.from_groups(groups, names, FINE)
-        if not groups.n_excluded:
-            sketch.list_parts(table.parts(names, sketch.identity))
-        return _keep_one(sketch, path)._replace(n_excluded=groups.n_excluded)
+        sketch, n_excluded = table.to_keep(names, FINE, exclude_bad=exclude_bad)
+        return _keep_one(sketch, path)._replace(n_excluded=n_excluded)
+    groups = table.groups(names, by, FINE, exclude_bad=exclude_bad)
     of = numbers_of(groups.keys)
     order = np.lexsort((groups.index, of))
     parts = np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
@@ -99,7 +97,9 @@ def write_rows(
     def each() -> Iterator[CalibrationSketch]:
         for part in parts:
             cells = Groups(groups.index[part], groups.cells[part], None, 0)
-            yield CalibrationSketch.from_groups(cells, names, FINE)
+            sketch = CalibrationSketch.from_groups(cells, names, FINE)
+            sketch.distinct = table.of_distinct
+            yield sketch
 
     return _keep_several(keys, each(), path)._replace(n_excluded=groups.n_excluded)
 

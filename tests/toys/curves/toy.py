@@ -12,7 +12,7 @@ from calibrant.recalibration.curves.registry import register_map
 FloatArray = npt.NDArray[np.float64]
 
 
-@register_map("shift", "a shift", order=1000, candidate=False)
+@register_map("shift", "a shift", order=1000)
 class ShiftCurve(Curve):
     """One number, which is added to every prediction."""
 

@@ -27,6 +27,7 @@ def largest_gap_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -35,7 +36,7 @@ def largest_gap_test(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, level, n_resamples, random_state
         As for `cox_test`.
 
     Returns
@@ -66,7 +67,7 @@ def largest_gap_test(
     >>> largest_gap_test([1, 1, 1, 1, 1, 1], [0.1] * 6, random_state=0).reject
     True
     """
-    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups)
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights).tested
     level, weight = check_level(level), rows.sample.total_weight
     observed, pvalue = redrawn_pvalue(
         rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["CorpRegions", "corp_regions"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.special import betaincinv
@@ -12,11 +12,12 @@ from scipy.special import betaincinv
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import confidence
-from calibrant.door.rows import Rows, not_taken
+from calibrant.door.errors import InputError
+from calibrant.door.rows import OUTCOME_FREE, Rows, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels.isotonic import isotonic
-from calibrant.resampling.redraw import Redraws, resampled
+from calibrant.resampling.redraw import Redraws, check_groups, resampled
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
 
@@ -70,6 +71,7 @@ def corp_regions(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -82,8 +84,8 @@ def corp_regions(
         Outcomes, each 0 or 1; with ``trials`` the share of events among them.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
-    sample_weight, trials
-        As for `smooth_calibration_test`.
+    sample_weight, trials, outcome_free_weights
+        As for `smooth_calibration_test`; weights that may tell outcomes in a way that is not known are refused.
     groups : optional
         Refused: the confidence region needs binomial numbers of events.
     level : float, default 0.05
@@ -113,8 +115,9 @@ def corp_regions(
     for every interval between ends of up to 160 groups of predictions, exact binomial bounds (Clopper-Pearson) at the
     level over twice the number of intervals. If the event rate does not decrease, no row of an interval has a higher
     one than its right end, so the interval's lower bound holds from there on, and its upper bound up to its left end.
-    It is valid at any number of rows. Weights, which must not depend on outcomes given the predictions, change the
-    curve and the consistency region, not these bounds. Cost: a sort, then an isotonic fit per resample, and some 25,000
+    It is valid at any number of rows. Weights that say nothing of outcomes change the curve and the consistency region,
+    not these bounds. Of rows that were sampled by outcome both regions are those of the file, turned into the
+    population's chances (docs/weights.md). Cost: a sort, then an isotonic fit per resample, and some 25,000
     binomial bounds.
 
     References
@@ -135,19 +138,30 @@ def corp_regions(
     """
     why = "the region of the truth rests on binomial numbers of events, which dependent outcomes do not have"
     not_taken(f"{why}; calibration_test takes groups", groups=groups)
-    return corp_regions_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials), level=level, n_resamples=n_resamples, random_state=random_state
-    )
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, None, outcome_free_weights)
+    return corp_regions_on_rows(rows, level=level, n_resamples=n_resamples, random_state=random_state)
 
 
 def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> CorpRegions:
     """`corp_regions` of rows that were read already."""
+    if rows.jointly:
+        problem = "may tell outcomes, and the region of the truth rests on binomial numbers of events"
+        raise InputError("sample_weight", problem, allowed=OUTCOME_FREE)
+    if rows.fractions is not None:
+        in_file = corp_regions_on_rows(rows.tested, level=level, n_resamples=n_resamples, random_state=random_state)
+        turned = {each.name: getattr(in_file, each.name) for each in fields(in_file)}
+        level = turned.pop("level")
+        return CorpRegions(
+            **{name: rows.fractions.chance_in_population(each) for name, each in turned.items()}, level=level
+        )
+    rows = rows.tested
     sample, level = rows.sample, check_level(level)
     check_resamples(n_resamples, level, share=0.5)
     v, mass = sample.prediction, sample.weight
     starts = _group_starts(sample.count)
     ends = np.append(starts[1:], v.size) - 1
     at = np.unique(np.concatenate([starts, ends]))  # indices of distinct predictions
+    check_groups(rows)
     redraws = Redraws.of(rows)
     first = redraws.first
 

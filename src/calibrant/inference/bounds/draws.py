@@ -16,7 +16,7 @@ from calibrant.door.arguments import positive
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.premises import Premises
-from calibrant.door.rows import Rows, read_groups, read_trials, require_single_outcomes
+from calibrant.door.rows import Rows, not_taken, read_fractions, read_groups, read_trials, require_single_outcomes
 from calibrant.door.sample import Sample
 
 SEED = 20_230_618
@@ -33,8 +33,12 @@ def read_draws(
     max_weight: float | None = None,
     *,
     batch: bool = False,
+    sampling_fractions: Any = None,
 ) -> tuple[Sample, Draws]:
     """Read columns, once; a `batch` as in `read_columns`.
+
+    Rows that were sampled by outcome are draws of the file's law, whose weights are known beforehand; of groups of them
+    `max_weight` is needed.
 
     Raises
     ------
@@ -42,7 +46,8 @@ def read_draws(
         As the door does; if outcomes are shares without trials; if rows can weigh differently and `max_weight` is not
         said, or is exceeded.
     """
-    if sample_weight is None and trials is None and groups is None:
+    fractions = read_fractions(sampling_fractions, sample_weight=sample_weight, trials=trials)
+    if fractions is None and sample_weight is None and trials is None and groups is None:
         if max_weight is not None:
             problem = "has no effect: there are no weights, trials or groups"
             raise InputError("max_weight", problem)
@@ -51,15 +56,27 @@ def read_draws(
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight, batch=batch)
     if trials is None:
         require_single_outcomes(outcome)
+    if fractions is not None:
+        weight = fractions.weight_of(outcome)
+        if groups is None:
+            not_taken("sampling fractions say what a row can weigh", max_weight=max_weight)
+            max_weight = fractions.max_weight
     count = None if trials is None else read_trials(trials, prediction.size, 2.0**53)
     group = None if groups is None else read_groups(groups, prediction.size)
     return draws_of(outcome, prediction, weight, count, group, max_weight)
 
 
 def premises_of_draws(
-    plain: Premises, draws: Draws, sample_weight: object, trials: object, groups: object, max_weight: float | None
+    plain: Premises,
+    draws: Draws,
+    sample_weight: object,
+    trials: object,
+    groups: object,
+    max_weight: float | None,
+    sampling_fractions: Any = None,
 ) -> Premises:
     """Return premises of draws that were read from these columns, besides those of any rows."""
+    fractions = read_fractions(sampling_fractions)
     return replace(
         plain,
         grouped=groups is not None,
@@ -67,6 +84,8 @@ def premises_of_draws(
         weighted=sample_weight is not None,
         trials=trials is not None,
         max_weight=max_weight,
+        sampling_fractions=None if fractions is None else (fractions.without, fractions.events),
+        fractions_given=fractions is not None,
     )
 
 

@@ -100,6 +100,7 @@ def calibration_gate(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Any = None,
+    sampling_fractions: Any = None,
     max_weight: float | None = None,
     max_distance: float,
     level: float = 0.05,
@@ -119,9 +120,12 @@ def calibration_gate(
         independently.
     groups : column of shape (n,), optional
         Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    sampling_fractions : mapping, optional
+        Share of rows that were kept of each outcome, one by one, such as ``{0: 0.1, 1: 1.0}``: the limit is about the
+        population that they were kept from. Without weights and trials.
     max_weight : float, optional
-        Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
-        groups a whole group (without weights: its number of rows), known before the rows were drawn.
+        Needed with weights, trials or groups: the most that one row can weigh (of trials: their number, times the
+        weight), or with groups a whole group (without weights: its number of rows), known before the rows were drawn.
     max_distance : float
         The limit, in (0, 1).
     level : float, default 0.05
@@ -161,9 +165,10 @@ def calibration_gate(
     'beyond'
     """
     level = check_gate(max_distance, level)
-    sample, draws = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    columns = sample_weight, trials, groups, max_weight
+    sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
     result = gate_from_ends(Ends.of(sample, level, draws), max_distance, sample.n_rows)
-    premises = premises_of_draws(result.premises, draws, sample_weight, trials, groups, max_weight)
+    premises = premises_of_draws(result.premises, draws, *columns, sampling_fractions)
     return replace(result, premises=premises)
 
 

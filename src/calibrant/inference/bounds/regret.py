@@ -105,6 +105,7 @@ def regret_bounds(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Any = None,
+    sampling_fractions: Any = None,
     max_weight: float | None = None,
     threshold: float | None = None,
     max_regret: float | None = None,
@@ -125,9 +126,12 @@ def regret_bounds(
         independently.
     groups : column of shape (n,), optional
         Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    sampling_fractions : mapping, optional
+        Share of rows that were kept of each outcome, one by one, such as ``{0: 0.1, 1: 1.0}``: bounds are of the
+        population that they were kept from. Without weights and trials.
     max_weight : float, optional
-        Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
-        groups a whole group (without weights: its number of rows), known before the rows were drawn.
+        Needed with weights, trials or groups: the most that one row can weigh (of trials: their number, times the
+        weight), or with groups a whole group (without weights: its number of rows), known before the rows were drawn.
     threshold : float, optional
         Strictly between 0 and 1: rows with predictions from here on are acted on. Without it the bound holds for all
         thresholds.
@@ -182,8 +186,9 @@ def regret_bounds(
     level, threshold = check_level(level), None if threshold is None else check_threshold(threshold)
     if max_regret is not None:
         max_regret = fraction(max_regret, "max_regret")
-    sample, draws = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
-    if max_weight is None:
+    columns = sample_weight, trials, groups, max_weight
+    sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
+    if max_weight is None and sampling_fractions is None:
         return regret_bounds_from_sample(sample, level, threshold, max_regret)
     high = regret_upper_end(draws, level, threshold)
     everywhere = high if threshold is None else regret_upper_end(draws, level, None)
@@ -192,7 +197,7 @@ def regret_bounds(
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     regret = float((np.maximum(at, above) if threshold is None else at).max())
-    premises = premises_of_draws(bounds.premises, draws, sample_weight, trials, groups, max_weight)
+    premises = premises_of_draws(bounds.premises, draws, *columns, sampling_fractions)
     bounds = replace(bounds, premises=premises)
     return _needing(bounds, regret, lambda times: regret_upper_end(draws, level, threshold, times))
 

@@ -18,12 +18,13 @@ from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
-from calibrant.door.rows import INDEPENDENT, Rows, not_taken
+from calibrant.door.rows import INDEPENDENT, Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.inference.testing.result import TestResult
 from calibrant.kernels.sums import dot
 from calibrant.measures.registry import measures
+from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import check_groups, resampled
 
 _LEAST_ROWS = 8
@@ -100,6 +101,7 @@ def compare_calibration(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     y_true_b: Column | None = None,
     measure: str | Evaluate = "smooth_calibration_error",
     level: float = 0.05,
@@ -114,7 +116,7 @@ def compare_calibration(
         Outcomes, each 0 or 1, of independent rows; at least 8. With ``trials`` the share of events among them.
     y_prob_a, y_prob_b : column of shape (n,)
         The two predictors' probabilities for the same rows; with ``y_true_b`` the second may have rows of its own.
-    sample_weight, trials
+    sample_weight, trials, outcome_free_weights
         As for `smooth_calibration_test`, for predictors of the same rows. A row of trials is one draw.
     groups : column of shape (n,), optional
         Which group each row belongs to, if only rows of different groups are independent: for predictors of the same
@@ -173,10 +175,12 @@ def compare_calibration(
     >>> result.reject, result.statistic < 0
     (True, True)
     """
+    check_outcome_free(outcome_free_weights, sample_weight, groups)
     options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples, "random_state": random_state}
     if y_true_b is None:
-        rows_a = read_predictor("y_prob_a", y_true, y_prob_a, sample_weight, trials, groups)
-        rows_b = read_predictor("y_prob_b", y_true, y_prob_b, sample_weight, trials, groups)
+        columns = (sample_weight, trials, groups, outcome_free_weights)
+        rows_a = read_predictor("y_prob_a", y_true, y_prob_a, *columns)
+        rows_b = read_predictor("y_prob_b", y_true, y_prob_b, *columns)
         return compare_calibration_on_rows(rows_a, rows_b, paired=True, **options)
     why = "two samples are compared row by row, and none of one may depend on one of the other"
     not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups)
@@ -267,6 +271,9 @@ def _check(rows: Rows, name: str) -> None:
         few = counted(rows.y_prob.size, "row")
         raise InputError(name, f"has {few}; halving them needs at least {_LEAST_ROWS}")
     check_groups(rows)
+    rows.tested  # noqa: B018  # refuses weights that may tell outcomes, where these are too few
+    if rows.group is not None and rows.trials is not None and rows.weight is not None:
+        raise InputError("sample_weight", "cannot be used with trials in groups: weights may tell outcomes")
 
 
 def _error(halved: FloatArray, surprises: float) -> float:
@@ -370,11 +377,12 @@ def read_predictor(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Any = None,
+    outcome_free_weights: bool = False,
     outcomes: str = "y_true",
 ) -> Rows:
     """Read one predictor's rows; what is wrong is said in its own argument's name."""
     try:
-        return Rows.of(y_true, y_prob, sample_weight, trials, groups)
+        return Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     except InputError as problem:
         sentence = problem.problem.replace("y_prob", name).replace("y_true", outcomes)
         argument = problem.argument.replace("y_prob", name).replace("y_true", outcomes)
@@ -425,6 +433,8 @@ class SharedRows:
     weight: FloatArray | None
     trials: FloatArray | None
     group: IntArray | None = None
+    informative: Rows | None = None
+    """The rows themselves, where their weights may tell outcomes and are drawn again with them."""
 
     @classmethod
     def of(cls, rows: Rows, others: list[FloatArray]) -> SharedRows:
@@ -439,7 +449,8 @@ class SharedRows:
         predictions = [column[order] for column in columns[::-1]]
         trials = None if rows.trials is None else rows.trials[order]
         group = None if rows.group is None else rows.group[order]
-        return cls(y[order], predictions, None if mass is None else mass[order], trials, group)
+        own = None if weight is None or rows.outcome_free else rows.take(order)
+        return cls(y[order], predictions, None if mass is None else mass[order], trials, group, own)
 
     @property
     def surprises(self) -> float:
@@ -480,22 +491,31 @@ class SharedRows:
     def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
         trials = None if self.trials is None else self.trials.astype(np.int64)
         predictions = [*self.predictions, chance]
-        dependent = None if self.group is None else DependentOutcomes.like(self.y, chance, trials, self.group)
+        joint = None if self.informative is None else JointRows.of(self.informative, chance)
+        in_file, expected = chance, self.weight
+        if joint is not None and self.weight is not None:
+            in_file, expected = chance.copy(), self.weight.copy()
+            in_file[joint.order], expected[joint.order] = joint.chance, joint.expected_weight
+        dependent = None if self.group is None else DependentOutcomes.like(self.y, in_file, trials, self.group)
 
         def again(source: np.random.Generator) -> list[float]:
             if dependent is not None:
                 y = dependent.draw(source)
             elif trials is None:
-                y = (source.random(chance.size) < chance).astype(np.float64)
+                y = (source.random(chance.size) < in_file).astype(np.float64)
             else:
                 y = source.binomial(trials, chance) / trials
-            errors = [evaluate(y, v, self.weight) for v in predictions[:-1]]
+            weight = self.weight
+            if joint is not None and weight is not None:
+                weight = weight.copy()
+                weight[joint.order] = joint.weights_of(y[joint.order].astype(np.int64), source)
+            errors = [evaluate(y, v, weight) for v in predictions[:-1]]
             own = [k for k, v in enumerate(predictions[:-1]) if v is chance]
-            return [*errors, errors[own[0]] if own else evaluate(y, chance, self.weight)]
+            return [*errors, errors[own[0]] if own else evaluate(y, chance, weight)]
 
         errors = resampled(again, chance.size, n_resamples, rng)
         try:
-            truth = np.array([evaluate(chance, v, self.weight) for v in self.predictions])
+            truth = np.array([evaluate(chance, v, expected) for v in self.predictions])
         except InputError:  # a function that takes no event rates: what is calibrated has no error, the rest no bias
             truth = errors[:, :-1].mean(axis=0) * [v is not chance for v in self.predictions]
         return State(chance, errors[:, -1], errors[:, :-1] - truth)

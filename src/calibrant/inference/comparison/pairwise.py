@@ -66,6 +66,7 @@ def compare_all(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     measure: str | Evaluate = "smooth_calibration_error",
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -79,7 +80,7 @@ def compare_all(
         Outcomes, each 0 or 1, of independent rows; at least 8.
     y_probs : mapping of str to column of shape (n,)
         Names of 2 to 50 predictors, with their probabilities for the rows.
-    sample_weight, trials, groups, measure, level, n_resamples, random_state
+    sample_weight, trials, groups, outcome_free_weights, measure, level, n_resamples, random_state
         As for `compare_calibration`; the level is that of all pairs together.
 
     Returns
@@ -122,7 +123,7 @@ def compare_all(
         raise InputError("y_probs", "is not what is compared", allowed="it must map 2 to 50 names to columns")
     n_pairs = len(y_probs) * (len(y_probs) - 1) // 2
     check_resamples(n_resamples, level, share=1.0 / n_pairs)
-    columns = (sample_weight, trials, groups)
+    columns = (sample_weight, trials, groups, outcome_free_weights)
     rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *columns) for k, v in y_probs.items()}
     compared = compare_pairs_on_rows(
         list(rows.values()), measure=measure, level=level, n_resamples=n_resamples, random_state=random_state

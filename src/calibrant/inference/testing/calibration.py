@@ -7,22 +7,26 @@ __all__ = ["CalibrationTestResult", "calibration_test"]
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
 from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_most, readable
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result
 from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components, drawn_statistics
+from calibrant.inference.testing.joint import joint_statistics, lots_of_joint
 from calibrant.inference.testing.lots import UncertainLots, lots_of_rows, lots_of_sample
 from calibrant.inference.testing.registry import register_test
-from calibrant.inference.testing.result import LEAST, TestResult
+from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
 from calibrant.inference.testing.tail import log_tail
-from calibrant.resampling.redraw import check_groups, random_signs
+from calibrant.resampling.comonotone import enough_for_signs, joined, log_tail_of_total
+from calibrant.resampling.joint import JointRows
+from calibrant.resampling.redraw import FEW_AND_WEIGHTED, random_signs
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -164,6 +168,8 @@ def calibration_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
+    sampling_fractions: Any = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -177,12 +183,19 @@ def calibration_test(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1]. Rows predicted exactly 0 or 1 are set aside, and reported if contradicted.
     sample_weight : column of shape (n,), optional
-        Non-negative weights. They are kept where outcomes are redrawn, so they must not depend on the outcomes.
+        Non-negative weights, which may tell outcomes. Two values, one for each outcome, are taken to undo a sampling by
+        outcome, and the test is exact. Other weights are redrawn together with outcomes, which is asymptotic, and is
+        refused below the equal of about ten rows of an outcome (docs/weights.md).
     trials : column of shape (n,), optional
         Independent outcomes behind each row, whole numbers from 1.
     groups : column of shape (n,), optional
         Which group each row belongs to, such as a patient or a day, if only rows of different groups are independent.
-        Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
+        Rows in ranges of predictions with too few groups are tested by their total, with a bound for any dependence.
+    outcome_free_weights : bool, default False
+        Declare that weights say nothing of outcomes at a given prediction: then they stay where outcomes are redrawn,
+        which is exact at any number of rows.
+    sampling_fractions : mapping, optional
+        Share of rows that were kept of each outcome, such as ``{0: 0.1, 1: 1.0}``: the population is tested, exactly.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 999
@@ -211,7 +224,8 @@ def calibration_test(
     outcomes together, and the smallest of all is compared with the redraws'. This keeps the level at any number of
     rows. If no redraw is as extreme, Chernoff bounds along fixed directions give p-values below 1 / (1 + n_resamples).
     Cost: a sort, then O(n) per resample; unweighted rows with more than 20,000 distinct predictions are pooled into at
-    most 2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled.
+    most 2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled; where weights
+    are redrawn, or rows with weights lie in groups, there is no bound on the tail.
 
     References
     ----------
@@ -230,7 +244,7 @@ def calibration_test(
     >>> result.reject, result.region.direction
     (True, 'too high')
     """
-    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups)
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, sampling_fractions)
     return calibration_test_on_rows(rows, level, n_resamples, random_state)
 
 
@@ -240,20 +254,54 @@ def calibration_test_on_rows(
     """`calibration_test` of rows that were read already."""
     level = check_level(level)
     n_resamples = check_resamples(n_resamples, level, share=_BY_REDRAWS)
-    check_groups(rows)
-    return test_lots(lots_of_rows(rows), level, n_resamples, random_state, rows.premise)
+    tested = rows.tested
+    if rows.jointly:
+        joint = JointRows.of(rows)
+        lots = lots_of_joint(joint, rows)
+        return test_lots(lots, level, n_resamples, random_state, rows.premise, joint, bounded=False)
+    lots = lots_of_rows(tested)
+    run = test_lots if lots.group is None else test_groups
+    bounded = tested.group is None or tested.weight is None or tested.outcome_free
+    result = run(lots, level, n_resamples, random_state, rows.premise, None, bounded=bounded)
+    return replace(result, region=_in_population(result.region, rows), impossible=impossible_rows(rows))
 
 
 def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, seed: int) -> CalibrationTestResult:
     """`calibration_test` of unweighted outcomes 0 or 1 that were pooled already, exactly or into cells."""
     check_resamples(n_resamples, level, share=_BY_REDRAWS)
-    return test_lots(lots_of_sample(sample), level, n_resamples, seed, INDEPENDENT)
+    return test_lots(lots_of_sample(sample), level, n_resamples, seed, INDEPENDENT, None, bounded=True)
+
+
+def _in_population(region: TestRegion | None, rows: Rows) -> TestRegion | None:
+    """The region of rows that were sampled by outcome, in the population's terms."""
+    if region is None or rows.fractions is None:
+        return region
+    assert rows.weight is not None
+    chance = rows.tested.y_prob
+    inside = (region.low <= chance) & (chance <= region.high) & (chance > 0.0) & (chance < 1.0)
+    ends = np.array([region.low, region.high, region.mean_prediction, region.event_rate])
+    low, high, mean, rate = rows.fractions.chance_in_population(ends).tolist()
+    if inside.any():  # of pooled rows the ends are means of cells, which may hold none between them
+        weight = rows.weight[inside]
+        mean = min(high, max(low, float(np.average(rows.y_prob[inside], weights=weight))))
+        rate = float(np.average(rows.y_true[inside], weights=weight))
+    return replace(region, low=low, high=high, mean_prediction=mean, event_rate=rate)
 
 
 def test_lots(
-    lots: UncertainLots, level: float, n_resamples: int, random_state: RandomState, premise: str
+    lots: UncertainLots,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+    premise: str,
+    joint: JointRows | None,
+    *,
+    bounded: bool,
 ) -> CalibrationTestResult:
-    """Run `calibration_test` on lots."""
+    """Run `calibration_test` on lots, whose weights are redrawn as well if they are those of `joint`.
+
+    The tail is bounded where outcomes are drawn at given weights.
+    """
     seed = generator(random_state).integers(2**64, dtype=np.uint64)
     method = f"calibration test ({n_resamples:,} resamples)"
     if lots.impossible is not None:
@@ -264,13 +312,17 @@ def test_lots(
             0.0, 1.0, False, level, method, ReadOnly({}), None, None, 1.0, None, 0.0, n_resamples,
             premise=premise, impossible=lots.impossible,
         )  # fmt: skip
-    parts, statistics = (drawn_statistics if lots.group is None else signed_statistics)(lots, n_resamples, seed)
+    if joint is not None:
+        parts, statistics = joint_statistics(joint, lots, n_resamples, seed)
+    else:
+        parts, statistics = (drawn_statistics if lots.group is None else signed_statistics)(lots, n_resamples, seed)
     logs = parts.logs(statistics)
     kinds = np.array([name for name, _ in parts.names])
     best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}
     least, leading = evened_minimum(best)
     redrawn = share_as_extreme(least)
-    tail = log_tail(lots, parts) if redrawn * (n_resamples + 1) < 1.5 else None
+    beyond = redrawn * (n_resamples + 1) < 1.5 and bounded
+    tail = log_tail(lots, parts) if beyond else None
     pvalue = redrawn / _BY_REDRAWS
     if tail is not None:
         pvalue = min(pvalue, max(LEAST, math.exp(tail) / _BY_TAIL))
@@ -296,6 +348,70 @@ def test_lots(
         n_resamples=n_resamples,
         premise=premise,
         impossible=lots.impossible,
+    )
+
+
+def test_groups(
+    lots: UncertainLots,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+    premise: str,
+    joint: JointRows | None,
+    *,
+    bounded: bool,
+) -> CalibrationTestResult:
+    """Run `calibration_test` on lots in groups: signs where these are many and alike enough, else a bound on the total.
+
+    Which rows have which is decided by predictions, weights and groups, and each has a share of the level. Of rows
+    with weights, which may tell outcomes, nothing is `bounded`, and those in few groups are no evidence.
+    """
+    assert lots.group is not None
+    signed = enough_for_signs(lots.group, lots.prediction, lots.weight * lots.count)
+    by_signs = test_lots(lots.part(signed), level, n_resamples, random_state, premise, joint, bounded=bounded)
+    if signed.all():
+        return by_signs
+    if not bounded:
+        if not signed.any():
+            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
+        return by_signs
+    few = lots.part(~signed)
+    assert few.group is not None
+    tail = log_tail_of_total(few.group, few.prediction, few.weight * few.count, few.excess)
+    bound = max(LEAST, math.exp(tail))
+    told = f"a bound for any dependence within groups, which are too few for signs in {int(few.count.sum()):,}"
+    if not signed.any():
+        return replace(
+            by_signs,
+            statistic=-math.log(bound),
+            pvalue=bound,
+            reject=bound <= level,
+            method=f"calibration test ({told} rows)",
+            region=_total_region(few),
+            redrawn_pvalue=1.0,
+            tail_pvalue=bound,
+        )
+    pvalue = joined(by_signs.pvalue, bound, lots.variance, signed)
+    return replace(
+        by_signs,
+        pvalue=pvalue,
+        reject=pvalue <= level,
+        method=f"{by_signs.method}, and {told} of the rows",
+        region=_total_region(few) if bound < by_signs.pvalue else by_signs.region,
+        tail_pvalue=bound if by_signs.tail_pvalue is None else min(bound, by_signs.tail_pvalue),
+    )
+
+
+def _total_region(lots: UncertainLots) -> TestRegion:
+    """All lots as one range."""
+    mass = lots.weight * lots.count
+    return TestRegion(
+        float(lots.prediction.min()),
+        float(lots.prediction.max()),
+        "too low" if lots.excess.sum() > 0.0 else "too high",
+        int(lots.count.sum()),
+        float((mass * lots.prediction).sum() / mass.sum()),
+        float((lots.weight * lots.ones).sum() / mass.sum()),
     )
 
 

@@ -14,6 +14,7 @@ from calibrant.door.rows import Rows
 from calibrant.inference.testing.classical import ClassicalResult, chi_squared_tail
 from calibrant.inference.testing.registry import register_test
 from calibrant.measures.binned import bins_from_sample
+from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import redrawn_pvalue
 
 
@@ -30,6 +31,7 @@ def hosmer_lemeshow_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     n_bins: int = 10,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -39,7 +41,7 @@ def hosmer_lemeshow_test(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, level, n_resamples, random_state
         As for `cox_test`.
     n_bins : int, default 10
         Groups of about equally many rows; equal predictions stay together.
@@ -48,7 +50,8 @@ def hosmer_lemeshow_test(
     -------
     ClassicalResult
         The sum over groups of (ones - expected)^2 / (sum of v (1 - v) over the rows of the group);
-        with weights w, (sum of w (y - v))^2 / (sum of w^2 v (1 - v)).
+        with weights w, (sum of w (y - v))^2 / (sum of w^2 v (1 - v)), or over the variance of w (y - v) where both
+        are drawn again (docs/weights.md).
 
     Raises
     ------
@@ -82,7 +85,7 @@ def hosmer_lemeshow_test(
     True
     """
     return hosmer_lemeshow_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         n_bins=n_bins,
         level=level,
         n_resamples=n_resamples,
@@ -95,7 +98,7 @@ def hosmer_lemeshow_test_on_rows(
 ) -> ClassicalResult:
     """`hosmer_lemeshow_test` of rows that were read already."""
     positive_integer(n_bins, "n_bins")
-    sample, level = rows.sample, check_level(level)
+    sample, level = rows.tested.sample, check_level(level)
     first = np.searchsorted(sample.prediction, bins_from_sample(sample, n_bins, "quantile").first)
     return _chi_squared_of(rows, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
 
@@ -113,6 +116,7 @@ def miller_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -121,7 +125,7 @@ def miller_test(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, level, n_resamples, random_state
         As for `cox_test`.
 
     Returns
@@ -157,7 +161,7 @@ def miller_test(
     28.125
     """
     return miller_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         level=level,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -166,7 +170,7 @@ def miller_test(
 
 def miller_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> ClassicalResult:
     """`miller_test` of rows that were read already."""
-    first, level = np.arange(rows.sample.n_distinct), check_level(level)
+    first, level = np.arange(rows.tested.sample.n_distinct), check_level(level)
     return _chi_squared_of(rows, first, "Miller's chi-squared test", level, n_resamples, random_state)
 
 
@@ -174,8 +178,14 @@ def _chi_squared_of(
     rows: Rows, first: IntArray, name: str, level: float, n_resamples: int, random_state: RandomState
 ) -> ClassicalResult:
     """Sum over groups of consecutive predictions of squared excess over its variance."""
-    sample, v = rows.sample, rows.sample.prediction
-    variance = np.add.reduceat(sample.squared_weight * v * (1.0 - v), first)  # above 0 unless all are certain
+    tested = rows.tested
+    sample, v = tested.sample, tested.sample.prediction
+    each = sample.squared_weight * v * (1.0 - v)
+    if tested.jointly:  # weights that stay where they are say nothing of those that are drawn there
+        joint = JointRows.of(tested)
+        moved = joint.spread**2 * joint.chance * (1.0 - joint.chance)
+        each = np.asarray(np.bincount(np.searchsorted(v, joint.prediction), moved, v.size), np.float64)
+    variance = np.add.reduceat(each, first)  # above 0 unless all are certain
     random = variance > 0.0
     divisor = np.where(random, variance, 1.0)
     certain = ~np.repeat(random, np.diff(first, append=v.size))
@@ -187,7 +197,9 @@ def _chi_squared_of(
         with np.errstate(over="ignore"):  # one event where the chance is below 1e-308
             return float((moved**2 / divisor)[random].sum())
 
-    observed, pvalue = redrawn_pvalue(rows, statistic, level=level, n_resamples=n_resamples, random_state=random_state)
+    observed, pvalue = redrawn_pvalue(
+        tested, statistic, level=level, n_resamples=n_resamples, random_state=random_state
+    )
     method = f"{name} of {first.size:,} groups ({n_resamples:,} resamples)"
     asymptotic = chi_squared_tail(observed, int(random.sum()))
     return ClassicalResult.of(rows, observed, pvalue, level, method, asymptotic)

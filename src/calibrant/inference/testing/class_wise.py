@@ -18,7 +18,8 @@ from calibrant.door.ends import Interval
 from calibrant.door.rows import INDEPENDENT, Rows, read_groups
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.inference.testing.lots import lots_of_rows
+from calibrant.door.weights import LEAST_EFFECTIVE
+from calibrant.inference.testing.lots import UncertainLots, lots_of_rows
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
 from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
@@ -143,7 +144,7 @@ def class_wise_test(
     y_prob : table of shape (n, K)
         Class probabilities, rows adding up to 1; or logits.
     sample_weight : column of shape (n,), optional
-        Non-negative weights, which must not depend on the outcomes.
+        Non-negative weights, which may tell outcomes: what is said is then asymptotic.
     groups : column of shape (n,), optional
         Which group each row belongs to, if only rows of different groups are independent.
     classes : sequence of K names, optional
@@ -173,10 +174,12 @@ def class_wise_test(
     any rows chosen by their predictions are Poisson-binomial. Six numbers of events are compared with that
     distribution: all (with half of the error), the upper half of the variance with the lower (a quarter), and its four
     quarters (a sixteenth each). The smallest of their p-values, each divided by its share, is a p-value at any number
-    of rows; nothing is redrawn. With weights or groups the six sums are bounded, by Chernoff's method or group by
-    group. p-values of classes are adjusted by Benjamini and Yekutieli's procedure: as each row has one label, classes
-    depend on one another, and it controls the false-discovery rate under any dependence. Its adjusted p-values are 1 +
-    1/2 + ... + 1/K times those of Benjamini and Hochberg. Cost: O(n K).
+    of rows; nothing is redrawn. With groups the six sums are bounded group by group. With weights each is divided by
+    the root of the sum of its squares, and compared with Student's distribution with as many degrees as it has rows (or
+    groups) in effect, less one; below ten of them it is no evidence. p-values of classes are adjusted by Benjamini and
+    Yekutieli's procedure: as each row has one label, classes depend on one another, and it controls the false-discovery
+    rate under any dependence. Its adjusted p-values are 1 + 1/2 + ... + 1/K times those of Benjamini and Hochberg.
+    Cost: O(n K).
 
     References
     ----------
@@ -230,10 +233,11 @@ def gathered(
         for one, q in zip(each, adjusted, strict=True)
     )
     least = float(adjusted.min())
-    how = "exact" if group is None and sample.sample_weight is None else "bounded"
+    how = "bounded" if group is not None else "exact"
+    how = how if sample.sample_weight is None else "asymptotic"
     premise = INDEPENDENT if group is None else f"{INDEPENDENT} between groups"
     if sample.sample_weight is not None:
-        premise += ", and weights do not depend on outcomes"
+        premise += ", and many: sums with weights, which may tell outcomes, are taken to be like a Student's variable"
     return ClassWiseResult(
         float((adjusted <= level).sum()),
         least,
@@ -312,6 +316,26 @@ def quarters(variance: FloatArray) -> IntArray:
     return np.minimum((time * _QUARTERS).astype(np.int64), _QUARTERS - 1)
 
 
+def _studentised(lots: UncertainLots, direction: FloatArray) -> float:
+    """Log of Student's tail of the sum over the root of its own squares, of as many rows or groups as it has in effect.
+
+    Where they are fewer than ten, it is no evidence.
+    """
+    from scipy.special import stdtr
+
+    squares = lots.count * lots.prediction**2 + lots.ones * (1.0 - 2.0 * lots.prediction)
+    squares = (direction * lots.weight) ** 2 * squares
+    each = direction * lots.excess
+    if lots.group is not None:
+        each = np.asarray(np.bincount(lots.group, each), np.float64)
+        squares = each * each
+    total = float(squares.sum())
+    effective = total * total / max(float((squares * squares).sum()), 1e-300)
+    if not total > 0.0 or effective < LEAST_EFFECTIVE:
+        return 0.0
+    return math.log(max(LEAST, float(stdtr(effective - 1.0, -float(each.sum()) / math.sqrt(total)))))
+
+
 def _direction(i: int, excess: float) -> Direction:
     """Say the direction of the predictions where events are more or fewer than expected."""
     if i == 1:
@@ -327,7 +351,10 @@ def _smallest(logs: FloatArray, sides: list[Direction]) -> tuple[float, Directio
 
 
 def _by_bounds(question: BinaryReduction, group: IntArray | None) -> Found:
-    """The same six sums of weighted excesses, each bounded: Chernoff's bound, or that of independent groups."""
+    """The same six sums of weighted excesses, each bounded as a sum of independent groups, or with weights studentised.
+
+    Weights may tell outcomes, so that no bound at given weights holds.
+    """
     rows = Rows.of_arrays(question.y_true, question.y_prob, question.sample_weight, None, group)
     lots = lots_of_rows(rows)
     impossible = impossible_rows(rows)
@@ -347,7 +374,8 @@ def _by_bounds(question: BinaryReduction, group: IntArray | None) -> Found:
             sides.append(_direction(i, observed))
             # Less than a standard deviation cannot be evidence of anything.
             if observed**2 > float((along**2 * variance).sum()):
-                logs[i] = min(0.0, math.log(2.0) + sum_bound(lots, along if observed > 0.0 else -along))
+                bound = sum_bound if rows.weight is None else _studentised
+                logs[i] = min(0.0, math.log(2.0) + bound(lots, along if observed > 0.0 else -along))
         pvalue, direction = _smallest(logs, sides)
     evidence = ClassEvidence(question.name, min(1.0, rate), min(1.0, mean), pvalue, 1.0, direction, None)
     return evidence, 0 if impossible is None else impossible.n_rows

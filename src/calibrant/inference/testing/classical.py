@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level
 from calibrant.door.columns import Column, FloatArray
@@ -76,6 +75,7 @@ def cox_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -89,7 +89,7 @@ def cox_test(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1]. Predictions of exactly 0 or 1 carry no information about a line; if one of
         them is contradicted the statistic is infinite.
-    sample_weight, trials, groups
+    sample_weight, trials, groups, outcome_free_weights
         As for `smooth_calibration_test`.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
@@ -134,7 +134,7 @@ def cox_test(
     (True, 2.0)
     """
     return cox_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         level=level,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -143,7 +143,7 @@ def cox_test(
 
 def cox_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> CoxResult:
     """`cox_test` of rows that were read already."""
-    sample, level = rows.sample, check_level(level)
+    sample, level = rows.tested.sample, check_level(level)
     v = sample.prediction
     inside = (v > 0.0) & (v < 1.0)
     weight = np.where(inside, sample.squared_weight * v * (1.0 - v), 0.0)
@@ -163,8 +163,10 @@ def cox_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state
         return score + (dot(excess, centred) ** 2 / spread if sloped else 0.0)
 
     degrees = int(total > 0.0) + int(sloped)
-    observed, pvalue = redrawn_pvalue(rows, statistic, level=level, n_resamples=n_resamples, random_state=random_state)
-    line = _line(sample, odds, inside) if sloped else (None, None)
+    observed, pvalue = redrawn_pvalue(
+        rows.tested, statistic, level=level, n_resamples=n_resamples, random_state=random_state
+    )
+    line = _line(rows.sample) if sloped else (None, None)
     method = f"Cox's score test ({n_resamples:,} resamples)"
     asymptotic = chi_squared_tail(observed, degrees)
     return CoxResult.of(rows, observed, pvalue, level, method, asymptotic, *line)
@@ -183,6 +185,7 @@ def spiegelhalter_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -191,7 +194,7 @@ def spiegelhalter_test(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, level, n_resamples, random_state
         As for `cox_test`.
 
     Returns
@@ -230,7 +233,7 @@ def spiegelhalter_test(
     (-9.3, 0.001)
     """
     return spiegelhalter_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         level=level,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -241,7 +244,7 @@ def spiegelhalter_test_on_rows(
     rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
 ) -> ClassicalResult:
     """`spiegelhalter_test` of rows that were read already."""
-    sample, level = rows.sample, check_level(level)
+    sample, level = rows.tested.sample, check_level(level)
     v = sample.prediction
     slope = 1.0 - 2.0 * v
     deviation = math.sqrt(dot(sample.squared_weight * v * (1.0 - v), slope**2))
@@ -251,7 +254,7 @@ def spiegelhalter_test_on_rows(
         return moved / deviation if deviation else math.copysign(math.inf, moved) if moved else 0.0
 
     _, pvalue = redrawn_pvalue(
-        rows,
+        rows.tested,
         lambda excess: abs(score(excess)),
         level=level,
         n_resamples=n_resamples,
@@ -272,11 +275,14 @@ def chi_squared_tail(statistic: float, degrees: int) -> float:
     return max(LEAST, float(chdtrc(degrees, statistic)))
 
 
-def _line(sample: Sample, odds: FloatArray, inside: npt.NDArray[np.bool_]) -> tuple[float | None, float | None]:
+def _line(sample: Sample) -> tuple[float | None, float | None]:
     """Intercept and slope of largest likelihood, where they are finite."""
     from calibrant.measures.logistic import fit_logistic
 
-    odds, mass, events = odds[inside], sample.weight[inside], sample.weighted_outcome[inside]
+    v = sample.prediction
+    inside = (v > 0.0) & (v < 1.0)
+    odds = np.log(v[inside] / (1.0 - v[inside]))
+    mass, events = sample.weight[inside], sample.weighted_outcome[inside]
     mixed_low, mixed_high = odds[sample.ones[inside] > 0], odds[sample.ones[inside] < sample.count[inside]]
     if not mixed_low.size or not mixed_high.size:
         return None, None

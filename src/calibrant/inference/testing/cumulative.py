@@ -36,6 +36,7 @@ def cumulative_calibration_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     form: Form = "kuiper",
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -49,7 +50,7 @@ def cumulative_calibration_test(
         Outcomes, each 0 or 1; with ``trials`` the share of events among them.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
-    sample_weight, trials, groups
+    sample_weight, trials, groups, outcome_free_weights
         As for `smooth_calibration_test`.
     form : {"kuiper", "kolmogorov-smirnov"}
         Range of the cumulative differences, the largest over all intervals of predictions; or their largest absolute
@@ -95,7 +96,7 @@ def cumulative_calibration_test(
     0.001
     """
     return cumulative_calibration_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         form=form,
         level=level,
         n_resamples=n_resamples,
@@ -108,7 +109,7 @@ def cumulative_calibration_test_on_rows(
 ) -> ClassicalResult:
     """`cumulative_calibration_test` of rows that were read already."""
     one_of(form, get_args(Form), "form")
-    sample, level = rows.sample, check_level(level)
+    sample, level = rows.tested.sample, check_level(level)
     v = sample.prediction
     scale = math.sqrt(dot(sample.squared_weight * v, 1.0 - v))
 
@@ -117,7 +118,9 @@ def cumulative_calibration_test_on_rows(
         furthest = high - low if form == "kuiper" else max(high, -low)
         return furthest / scale if scale else math.inf if furthest else 0.0
 
-    observed, pvalue = redrawn_pvalue(rows, statistic, level=level, n_resamples=n_resamples, random_state=random_state)
+    observed, pvalue = redrawn_pvalue(
+        rows.tested, statistic, level=level, n_resamples=n_resamples, random_state=random_state
+    )
     tail = (_range_tail if form == "kuiper" else _maximum_tail)(observed)
     method = f"cumulative differences, {form.title()} ({n_resamples:,} resamples)"
     return ClassicalResult.of(rows, observed, pvalue, level, method, min(1.0, max(LEAST, tail)))

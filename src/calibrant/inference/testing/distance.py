@@ -37,6 +37,7 @@ def smooth_calibration_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -50,13 +51,17 @@ def smooth_calibration_test(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
     sample_weight : column of shape (n,), optional
-        Non-negative weights. They are kept where outcomes are redrawn, so they must not depend on the outcomes.
+        Non-negative weights. They may tell outcomes: two values, one for each outcome, are taken to undo a sampling by
+        outcome; other weights are redrawn with outcomes, which needs many rows (docs/weights.md).
     trials : column of shape (n,), optional
         Independent outcomes behind each row, whole numbers from 1.
     groups : column of shape (n,), optional
         Which group each row belongs to, if only rows of different groups are independent: then signs of groups are
-        redrawn, and events and non-events must lie in the equivalent of at least 30 equally large groups
+        redrawn where groups are many and alike enough, and the total of the other rows has a bound for any dependence
         (docs/calibration-test.md).
+    outcome_free_weights : bool, default False
+        Declare that weights say nothing of outcomes at a given prediction: then they stay where outcomes are redrawn,
+        which is exact at any number of rows.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 999
@@ -96,7 +101,7 @@ def smooth_calibration_test(
     (True, 0.001)
     """
     return smooth_calibration_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         level=level,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -123,6 +128,7 @@ def kernel_calibration_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     bandwidth: float = 1.0,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -132,7 +138,7 @@ def kernel_calibration_test(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, level, n_resamples, random_state
         As for `smooth_calibration_test`.
     bandwidth : float, default 1.0
         Of the kernel exp(-|u - v| / bandwidth).
@@ -166,7 +172,7 @@ def kernel_calibration_test(
     True
     """
     return kernel_calibration_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         bandwidth=bandwidth,
         level=level,
         n_resamples=n_resamples,
@@ -199,6 +205,7 @@ def averaged_two_bin_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -207,7 +214,7 @@ def averaged_two_bin_test(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, level, n_resamples, random_state
         As for `smooth_calibration_test`.
 
     Returns
@@ -242,7 +249,7 @@ def averaged_two_bin_test(
     True
     """
     return averaged_two_bin_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
         level=level,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -253,13 +260,13 @@ def averaged_two_bin_test_on_rows(
     rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
 ) -> TestResult:
     """`averaged_two_bin_test` of rows that were read already."""
-    sample = rows.sample
+    sample = rows.tested.sample
     n, squares = sample.total_weight, float(sample.squared_weight.sum())
     if n * n - squares <= 1e-12 * n * n:
         raise InputError("y_true", "has 1 row; pairs of rows are compared, so at least two are needed")
     # Of the rows' products with themselves, were they calibrated; a row's is v (1 - v) + (y - v) (1 - 2 v).
     expected = dot(sample.squared_weight * sample.prediction, 1.0 - sample.prediction)
-    own_are_known = rows.weight is None and rows.group is None
+    own_are_known = rows.tested.weight is None and rows.group is None
 
     def error(v: FloatArray, b: FloatArray) -> float:
         own = expected / n**2 + (dot(b, 1.0 - 2.0 * v) / n if own_are_known else 0.0)
@@ -272,9 +279,10 @@ def _resampled(
     error: Error, method: str, rows: Rows, level: float, n_resamples: int, random_state: RandomState
 ) -> TestResult:
     level = check_level(level)
-    v, n = np.ascontiguousarray(rows.sample.prediction), rows.sample.total_weight
+    sample = rows.tested.sample
+    v, n = np.ascontiguousarray(sample.prediction), sample.total_weight
     observed, pvalue = redrawn_pvalue(
-        rows,
+        rows.tested,
         lambda excess: error(v, excess / n),
         level=level,
         n_resamples=n_resamples,

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.lots import Lots
@@ -40,6 +41,14 @@ class UncertainLots(Lots):
     impossible: ImpossibleRows | None
     pooling: float
     group: IntArray | None = None
+
+    def part(self, here: npt.NDArray[np.bool_]) -> UncertainLots:
+        """Some of the units, their groups numbered anew."""
+        v, count, ones, weight = (each[here] for each in (self.prediction, self.count, self.ones, self.weight))
+        group = (
+            None if self.group is None else np.asarray(np.unique(self.group[here], return_inverse=True)[1], np.int64)
+        )
+        return replace(self, prediction=v, count=count, ones=ones, weight=weight, group=group)
 
 
 def lots_of_rows(rows: Rows) -> UncertainLots:

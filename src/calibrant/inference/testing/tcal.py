@@ -34,7 +34,7 @@ from calibrant.inference.testing.tcal_plan import (
 )
 from calibrant.inference.testing.tcal_scales import OrderedRows, class_rows, event_rows, interval_cells
 from calibrant.kernels.tcal import LANES, resampled_statistics
-from calibrant.resampling.redraw import Redraws, joint_pvalue, pvalues_among, resampled
+from calibrant.resampling.redraw import Redraws, check_groups, joint_pvalue, pvalues_among, resampled
 from calibrant.resampling.threads import in_blocks
 
 Reduction = Literal["canonical", "top_label", "class_wise"]
@@ -53,6 +53,7 @@ def tcal_test(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
+    outcome_free_weights: bool = False,
     smoothness: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -71,7 +72,7 @@ def tcal_test(
     y_prob : array-like of shape (n,) or (n, K)
         Predicted probabilities of the event, or of each class. Rows of class probabilities add up to 1, as
         `multiclass_sample` takes them.
-    sample_weight, trials, groups
+    sample_weight, trials, groups, outcome_free_weights
         As for `smooth_calibration_test`; for one column of predictions, with labels redrawn.
     smoothness : float, optional
         Hölder smoothness s of the miscalibration curve, which fixes floor(n^(2 / (4 s + K - 1))) bins per unit. None
@@ -156,7 +157,9 @@ def tcal_test(
     if dimensions(y_prob) == 1:
         if reduction != "canonical":
             raise InputError("reduction", f"is {reduction!r}; one column of predictions has nothing to reduce")
-        return tcal_test_on_rows(Rows.of(y_true, y_prob, sample_weight, trials, groups), plan, random_state)
+        return tcal_test_on_rows(
+            Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights), plan, random_state
+        )
     why = "labels of several classes are drawn row by row; test the top label, or a class, as one column"
     not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups)
     return tcal_test_on_classes(multiclass_sample(y_true, y_prob), plan, random_state, reduction)
@@ -164,10 +167,11 @@ def tcal_test(
 
 def tcal_test_on_rows(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalResult:
     """`tcal_test` of rows that were read already."""
-    if rows.weight is None and rows.trials is None and rows.group is None:
-        result = _test(rows.y_true, rows.y_prob, plan, generator(random_state))
+    tested = rows.tested
+    if tested.weight is None and tested.trials is None and tested.group is None:
+        result = _test(tested.y_true, tested.y_prob, plan, generator(random_state))
     else:
-        result = _test_lots(rows, plan, random_state)
+        result = _test_lots(tested, plan, random_state)
     return replace(result, impossible=impossible_rows(rows), premise=rows.premise)
 
 
@@ -263,6 +267,7 @@ def _test_lots(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalRes
     if plan.critical_value != "label_resampling":
         problem = f"is {plan.critical_value!r}, which is for independent single rows that count once"
         raise InputError("critical_value", problem, allowed="with weights, trials or groups labels are redrawn")
+    check_groups(rows)
     redraws = Redraws.of(rows)
     n = int(redraws.count.sum())
     scales = scales_of(n, 2, plan)
@@ -346,6 +351,8 @@ class WeightedCells:
         Q of each cell, of groups; of single outcomes the part that does not depend on them.
     slope : ndarray of shape (k,) or None
         Q of single outcomes less that is the sum of slope * excess.
+    jointly : bool
+        Whether Q is the sum of squared excess, as weights are redrawn with outcomes.
     """
 
     starts: tuple[IntArray, ...]
@@ -353,12 +360,13 @@ class WeightedCells:
     own: tuple[FloatArray, ...]
     slope: FloatArray | None
     total: float
+    jointly: bool
 
     @classmethod
     def of(cls, redraws: Redraws, scales: tuple[int, ...]) -> WeightedCells:
         """Cells of predictions in increasing order."""
         v, count, weight, group = redraws.prediction, redraws.count, redraws.weight, redraws.group
-        fixed = weight * weight * count * v * (1.0 - v)
+        fixed = 0.0 * v if redraws.jointly else weight * weight * count * v * (1.0 - v)
         starts, over, own, before = [], [], [], np.arange(v.size)
         for m in scales[::-1]:
             cell = interval_cells(v, m)
@@ -375,7 +383,8 @@ class WeightedCells:
                 own.append(np.asarray(np.bincount(pair[0], sums * sums, first.size)))
             before = first
         slope = None if group is not None else weight * (1.0 - 2.0 * v)
-        return cls(tuple(starts), tuple(over), tuple(own), slope, float((weight * count).sum()))
+        total = float((weight * count).sum())
+        return cls(tuple(starts), tuple(over), tuple(own), slope, total, redraws.jointly)
 
     @property
     def shared(self) -> bool:
@@ -384,7 +393,7 @@ class WeightedCells:
 
     def statistics(self, excess: FloatArray) -> FloatArray:
         """Statistic at each scale, the coarsest first."""
-        sums, moved = excess, None if self.slope is None else self.slope * excess
+        sums, moved = excess, None if self.slope is None else (excess if self.jointly else self.slope) * excess
         values = []
         for starts, over, own in zip(self.starts, self.over, self.own, strict=True):
             sums = np.add.reduceat(sums, starts)

@@ -21,6 +21,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.values import Result, counted
 from calibrant.measures.logistic import inner_expit, log_odds
+from calibrant.recalibration.averaged import AveragedScaling
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.by_segment.boosting import Boosted, fit_boosted, most_moved
 from calibrant.recalibration.by_segment.cells import Cut, conditions, read_cut
@@ -47,7 +48,6 @@ from calibrant.recalibration.by_segment.table import (
 from calibrant.recalibration.choose import choose_recalibrator
 from calibrant.recalibration.judge import Judge, mapped, mean_with_interval
 from calibrant.recalibration.kinds import Kind, check, check_size, count, each, flag, number, optional, text
-from calibrant.recalibration.scaling import PlattScaling
 from calibrant.recalibration.serialization import JsonEstimator, stored
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
@@ -319,7 +319,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         rows = Judge(outcome, prediction, weight, classes=False, group=group)
         with in_words_of(column):
             splits = rows.splits(self.cv, seed)
-            first, unfitted = self._best_map(rows, seed)
+            first, unfitted = self._best_map(rows)
         cuts = FeatureCuts.fitted(values, self.max_depth)
         candidates = Candidates(rows, cuts, cuts.cells(values), cuts.table(values), unfitted, seed)
         self.chosen_: str = self.method
@@ -425,23 +425,12 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
                 corrections.append(SegmentCorrection(condition, names, int(rows[cell]), float(change[cell]), whole))
         return tuple(sorted(corrections, key=lambda one: -one.n_rows * abs(one.change)))
 
-    def _best_map(self, rows: Judge, seed: int) -> tuple[str, Recalibrator | None]:
-        """Whether one map for all is due, and which; where predictions tell nothing, a line may still say so."""
+    def _best_map(self, rows: Judge) -> tuple[str, Recalibrator | None]:
+        """Whether one map for all is due, and that map, unfitted: where predictions tell nothing it is nearly flat."""
         choice = choose_recalibrator(
-            rows.outcome,
-            rows.prediction,
-            sample_weight=rows.weight,
-            groups=rows.group,
-            cv=self.cv,
-            criterion="log",
-            level=self.level,
-            n_resamples=1,  # for the smooth error's interval alone, which decides nothing here
-            random_state=seed,
+            rows.outcome, rows.prediction, sample_weight=rows.weight, groups=rows.group, level=self.level
         )
-        if choice.chosen == "constant":
-            return "global", PlattScaling()
-        unfitted = choice.recalibrator
-        return ("unchanged", None) if not isinstance(unfitted, Recalibrator) else ("global", unfitted)
+        return ("unchanged", None) if choice.chosen == "unchanged" else ("global", AveragedScaling())
 
     def _table(self, table: Any) -> FeatureTable:
         """A user's table, with every column that is needed."""

@@ -7,8 +7,8 @@ posterior mode and weighed by its evidence, both by Laplace's method. Nothing is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from calibrant.door.arguments import flag
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.logistic import inner_expit
@@ -78,20 +79,30 @@ MEMBERS: dict[str, tuple[float, tuple[Scales, ...]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogitCells:
-    """Neighbouring log-odds pooled: mean log-odds, effective rows and effective events of each."""
+    """Neighbouring log-odds pooled: mean log-odds, effective rows and effective events of each.
+
+    Where rows were sampled by outcome, all log-odds in the file are larger than in the population by `shift`.
+    """
 
     x: FloatArray
     rows: FloatArray
     events: FloatArray
+    shift: float = 0.0
+
+    @property
+    def mass(self) -> FloatArray:
+        """Share of each in the population."""
+        weight = self.rows if self.shift == 0.0 else self.rows + self.events * float(np.expm1(-self.shift))
+        return np.asarray(weight / weight.sum())
 
     @classmethod
-    def of(cls, x: FloatArray, rows: FloatArray, rate: FloatArray) -> LogitCells:
+    def of(cls, x: FloatArray, rows: FloatArray, rate: FloatArray, shift: float = 0.0) -> LogitCells:
         """Pool increasing log-odds to cells of about equal weight."""
         middle = np.cumsum(rows) - rows / 2.0
         cell = np.minimum(middle / rows.sum() * _CELLS, _CELLS - 1).astype(np.int64)
         starts = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
         total = np.add.reduceat(rows, starts)
-        return cls(np.add.reduceat(rows * x, starts) / total, total, np.add.reduceat(rows * rate, starts))
+        return cls(np.add.reduceat(rows * x, starts) / total, total, np.add.reduceat(rows * rate, starts), shift)
 
     def mean(self, values: FloatArray) -> float:
         """Mean over the rows."""
@@ -190,8 +201,8 @@ class Member(NamedTuple):
     root: FloatArray
 
 
-def fitted_members(cells: LogitCells, basis: Basis) -> list[Member]:
-    """Every member at its posterior mode, weighed by prior and evidence."""
+def fitted_members(cells: LogitCells, basis: Basis) -> tuple[list[Member], float]:
+    """Every member at its posterior mode, weighed by prior and evidence, and the log evidence of all."""
     columns = basis(cells.x)
     fits: list[tuple[str, float, FloatArray, FloatArray]] = []
     for name, (prior, grid) in MEMBERS.items():
@@ -203,8 +214,9 @@ def fitted_members(cells: LogitCells, basis: Basis) -> list[Member]:
                 fits.append((name, evidence + float(np.log(prior / len(grid))), start, root))
     log_weight = np.array([each[1] for each in fits])
     weight = np.exp(log_weight - log_weight.max())
+    evidence = float(log_weight.max() + np.log(weight.sum()))
     weight /= weight.sum()
-    return [Member(n, float(w), c, r) for (n, _, c, r), w in zip(fits, weight, strict=True)]
+    return [Member(n, float(w), c, r) for (n, _, c, r), w in zip(fits, weight, strict=True)], evidence
 
 
 def _mode(
@@ -212,15 +224,15 @@ def _mode(
 ) -> tuple[FloatArray, float, FloatArray]:
     """Posterior mode by Newton's method, log evidence by Laplace's, and a root of the inverse of the Hessian."""
     free = deviation > 0.0
-    used, precision, c = columns[:, free], deviation[free] ** -2.0, start[free]
+    used, precision, c, base = columns[:, free], deviation[free] ** -2.0, start[free], cells.x + cells.shift
 
     def log_posterior(c: FloatArray) -> float:
-        h = cells.x + used @ c
+        h = base + used @ c
         return float((cells.events * h - cells.rows * np.logaddexp(0.0, h)).sum() - 0.5 * (precision * c * c).sum())
 
     def derivatives(c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean = expit(cells.x + used @ c)
-        spread = (cells.rows * mean * expit(-cells.x - used @ c))[:, None]
+        mean = expit(base + used @ c)
+        spread = (cells.rows * mean * expit(-base - used @ c))[:, None]
         gradient = used.T @ (cells.events - cells.rows * mean) - precision * c
         return (used * spread).T @ used + np.diag(precision), gradient
 
@@ -248,7 +260,7 @@ def _mode(
     return coefficients, evidence, root
 
 
-@register_map("averaged", "the averaged map", order=90, candidate=False)
+@register_map("averaged", "the averaged map", order=90)
 class AveragedCurve(Curve):
     """Average of smooth maps, each shrunk to the identity, weighed by how well they explain the rows."""
 
@@ -274,21 +286,45 @@ class AveragedCurve(Curve):
         check(set(self.weights_) <= set(MEMBERS), "weights_", f"must be of {', '.join(MEMBERS)}")
         super()._check_fitted()
 
-    def _fit(self, sample: Sample) -> None:
+    def fit_rows(self, rows: Rows) -> Self:
+        """Fit the map to single rows, with their weights, trials and groups; the order of the rows does not show."""
+        if rows.fractions is not None and sampled_by_outcome(rows):
+            self._check_parameters()
+            self._fit(unweighted(rows).sample, shift=float(np.log(rows.fractions.events / rows.fractions.without)))
+            return self
+        self.fit_sample(rows.sample)
+        if rows.group is not None:
+            effect = self._design_effect(rows)
+            if effect > 1.0:
+                self._fit(rows.sample, effect)
+        return self
+
+    def _design_effect(self, rows: Rows) -> float:
+        """Variance of the sum of what groups lack from the map, over that of as many independent rows."""
+        assert rows.group is not None
+        weight = np.ones(rows.y_prob.size) if rows.weight is None else rows.weight
+        order = np.lexsort((rows.y_true, rows.count, weight, rows.y_prob, rows.group))
+        group, count, weight = rows.group[order], rows.count[order], weight[order]
+        mean = self._map(rows.y_prob[order])
+        total = np.bincount(group, weight * (rows.y_true[order] - count * mean))
+        return float((total**2).sum() / (weight**2 * count * mean * (1.0 - mean)).sum())
+
+    def _fit(self, sample: Sample, design_effect: float = 1.0, shift: float = 0.0) -> None:
         levels = Levels.from_sample(sample)
-        rows = levels.mass * levels.effective_rows
+        n = max(1.0, levels.effective_rows / design_effect)
+        rows = levels.mass * n
         self.clip_ = _clip(levels.prediction, rows)
-        cells = LogitCells.of(self._log_odds(levels.prediction), rows, levels.rate)
-        basis = Basis(cells, _MORE_KNOTS if levels.effective_rows >= _MANY_ROWS else _KNOTS)
+        cells = LogitCells.of(self._log_odds(levels.prediction), rows, levels.rate, shift)
+        basis = Basis(cells, _MORE_KNOTS if n >= _MANY_ROWS else _KNOTS)
         with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
-            members = fitted_members(cells, basis)
+            members, self.log_evidence_ = fitted_members(cells, basis)
             grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
             columns = basis(grid)
             corrections = np.stack([columns @ each.coefficients for each in members])
             weight = np.array([each.weight for each in members])
             mean = weight @ corrections
             own = np.stack([((columns @ each.root) ** 2).sum(axis=1) for each in members])
-        self.members_, self.basis_ = members, basis
+        self.members_, self.basis_, self.cells_ = members, basis, cells
         self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}
         self.log_odds_, self.corrected_ = grid, grid + mean
         self.spread_ = np.sqrt(weight @ (own + (corrections - mean) ** 2))
@@ -296,6 +332,17 @@ class AveragedCurve(Curve):
             light = 1e-6 * cells.rows.sum()  # of points between the cells
             rows_at = light + np.bincount(np.searchsorted(grid, cells.x), cells.rows, grid.size)
             self.corrected_ = isotonic(self.corrected_, rows_at)[0]
+
+    def curves(self, x: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """Log-odds of curves that are drawn from the averaged posterior at log-odds x, shape (n_draws, x.size)."""
+        which = rng.choice(len(self.members_), n_draws, p=[each.weight for each in self.members_])
+        coefficients = np.empty((n_draws, self.members_[0].coefficients.size))
+        for k in np.unique(which).tolist():
+            member, of_it = self.members_[k], which == k
+            normal = rng.standard_normal((int(of_it.sum()), member.root.shape[1]))
+            coefficients[of_it] = member.coefficients + normal @ member.root.T
+        with threadpool_limits(1, user_api="blas"):
+            return np.asarray(x + coefficients @ self.basis_(x).T)
 
     def _log_odds(self, prediction: FloatArray) -> FloatArray:
         low, high = self.clip_
@@ -326,6 +373,17 @@ _WORDS = {
     "bend and spline": "a bent line and a smooth curve in the log-odds",
     "bumps": "local bumps in the log-odds",
 }
+
+
+def sampled_by_outcome(rows: Rows) -> bool:
+    """Whether weights undo fractions of single rows that were kept by outcome, and nothing else."""
+    return rows.fractions is not None and rows.group is None and rows.trials is None and not rows.outcome_free
+
+
+def unweighted(rows: Rows) -> Rows:
+    """The same rows as they are in the file, but for those without weight."""
+    present = rows if rows.weight is None else rows.take(np.flatnonzero(rows.weight > 0.0))
+    return replace(present, weight=None, fractions=None)
 
 
 def _clip(prediction: FloatArray, rows: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Curves with a formula of a few numbers: Platt, beta and polynomial scaling."""
+"""Curves with a formula of a few numbers: one shift, Platt, beta and polynomial scaling."""
 
 from __future__ import annotations
 
@@ -24,13 +24,56 @@ _STEEPEST = 1.01 * FARTHEST / _LEAST_SPREAD
 """More than any slope: a coefficient of standardised features over their spread."""
 _HIGHEST = 1.01 * (FARTHEST + 2.0 * LARGEST_LOG_ODDS * _STEEPEST)
 """More than any intercept: a coefficient, less a slope or two times a mean of log-odds or logarithms."""
+_STEPS, _CLOSE = 200, 1e-14  # of a search between two ends, and how near its last steps are
 _RANK = 1e-13
 """Share of the largest singular value below which lstsq takes a direction for none."""
 _LARGEST_COEFFICIENT = 1.1 / _RANK
 """More than any: the largest singular value is at least 1, as the first column is of length 1, and so are all rates."""
 
 
-@register_map("platt", "Platt scaling", order=20, simple=True)
+@register_map("offset", "one shift of all log-odds", order=5)
+class OffsetCurve(Curve):
+    """One number, which is added to all log-odds: recalibration in the large."""
+
+    estimator_name = "OffsetScaling"
+
+    def __init__(self, clip: float = 1e-12) -> None:
+        self.clip = clip
+
+    def _check_parameters(self) -> None:
+        check_clip(self.clip)
+
+    def _fit(self, sample: Sample) -> None:
+        levels = Levels.from_sample(sample)
+        x, base = log_odds(levels.prediction, self.clip), levels.base_log_odds
+        if levels.rate.min() == 1.0 or levels.rate.max() == 0.0:  # whatever the mean is rounded to
+            rate = dot(levels.mass, levels.platt_targets())
+            base = float(np.log(rate / (1.0 - rate)))
+        mean = float(expit(base))
+        # The mean of what is corrected lies between the corrected ends, and is the mean outcome.
+        low, high = base - float(x[-1]), base - float(x[0])
+        offset = min(max(0.0, low), high)
+        for _ in range(_STEPS):
+            corrected = expit(x + offset)
+            excess = dot(levels.mass, corrected) - mean
+            low, high = (low, offset) if excess > 0.0 else (offset, high)
+            slope = dot(levels.mass, corrected * expit(-x - offset))
+            step = offset - excess / slope if slope > 0.0 else low
+            after = step if low < step < high else low + (high - low) / 2.0
+            close, offset = abs(after - offset) <= _CLOSE * max(1.0, abs(offset)), after
+            if close:
+                break
+        self.offset_ = offset
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return inner_expit(log_odds(prediction, self.clip) + self.offset_)
+
+    def _in_words(self) -> str:
+        way = "raised" if self.offset_ > 0.0 else "lowered"
+        return f"One shift adds {self.offset_:.3f} to all log-odds{f': predictions are {way}' if self.offset_ else ''}."
+
+
+@register_map("platt", "Platt scaling", order=20)
 class PlattCurve(Curve):
     """Logistic curve through the log-odds of the predictions: two numbers, a slope and a shift."""
 

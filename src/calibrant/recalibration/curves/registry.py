@@ -30,10 +30,6 @@ class Map:
         The curve, or the estimator of a map of classes.
     order : int
         Its place, from the fewest numbers fitted to the most.
-    candidate : bool
-        Whether it is compared where no methods are named.
-    simple : bool
-        Whether a richer map must be better beyond chance to be chosen in its place.
     classes : bool
         Whether it maps vectors of class probabilities; temperature scaling maps one probability as well.
     """
@@ -42,8 +38,6 @@ class Map:
     title: str
     kind: type[Any]
     order: int
-    candidate: bool
-    simple: bool
     classes: bool
 
     @property
@@ -56,13 +50,11 @@ K = TypeVar("K", bound=type[Any])
 _MAPS: Registry[Map] = Registry("map", _ROOM)
 
 
-def register_map(
-    name: str, title: str, *, order: int, candidate: bool = True, simple: bool = False, classes: bool = False
-) -> Callable[[K], K]:
+def register_map(name: str, title: str, *, order: int, classes: bool = False) -> Callable[[K], K]:
     """Enter the decorated curve, or estimator of classes, in the list of maps, and return it unchanged."""
 
     def enter(kind: K) -> K:
-        _MAPS.enter(Map(name, title, kind, order, candidate, simple, classes), kind.__module__, title=title)
+        _MAPS.enter(Map(name, title, kind, order, classes), kind.__module__, title=title)
         return kind
 
     return enter
@@ -73,10 +65,9 @@ def maps() -> Mapping[str, Map]:
     return _MAPS.entries(_CURVES, _ROOM)
 
 
-def candidates(every: bool = False) -> Mapping[str, Map]:
-    """Maps of one probability that are compared where no methods are named, or every one."""
-    entries = _MAPS.entries(_CURVES)
-    return {name: each for name, each in entries.items() if issubclass(each.kind, Curve) and (each.candidate or every)}
+def curves() -> Mapping[str, Map]:
+    """The maps of one probability by name; it loads no scikit-learn."""
+    return {name: each for name, each in _MAPS.entries(_CURVES).items() if issubclass(each.kind, Curve)}
 
 
 def title_of(name: str) -> str:

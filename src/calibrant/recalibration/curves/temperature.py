@@ -23,7 +23,7 @@ _STEPS = 200
 _CLOSE = 1e-9  # a Newton step shorter than this part of where it starts ends within rounding: its error is squared
 
 
-@register_map("temperature", "temperature scaling", order=10, simple=True, classes=True)
+@register_map("temperature", "temperature scaling", order=10, classes=True)
 class TemperatureCurve(Curve):
     """One number, the temperature, by which all log-odds are divided."""
 

@@ -43,11 +43,11 @@ def unpacked_ends(file: str) -> tuple[bytes, bytes]:
 
 
 @lru_cache(maxsize=4096)
-def _decompress(state: tuple[str, int, int, int]) -> tuple[bytes, bytes]:
+def _decompress(stamp: tuple[str, int, int, int]) -> tuple[bytes, bytes]:
     # Several readers ask in turn; a file that changed since is another one.
     import pyarrow
 
-    file = state[0]
+    file = stamp[0]
 
     try:
         if file.lower().endswith(".gz"):

@@ -16,6 +16,7 @@ from calibrant.door.errors import FileError
 from calibrant.tables.duckdb import literal, quoted
 from calibrant.tables.formats.base import FILE, Format
 from calibrant.tables.formats.compressed import AGAIN, BLANK, CHUNK, is_compressed, unpacked_ends
+from calibrant.tables.formats.text import refuse_wide
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,6 +37,7 @@ class Json(Format):
     @classmethod
     def check(cls, file: str) -> None:
         """See that an array is closed: a reader takes one that is cut after a comma as whole."""
+        refuse_wide(file)
         first, last = unpacked_ends(file) if is_compressed(file) else _plain_ends(file)
         if first == b"[" and last != b"]":
             raise FileError("file", f"{file!r} is cut or damaged: its array is not closed by ']'", allowed=AGAIN)

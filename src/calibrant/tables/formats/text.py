@@ -25,7 +25,7 @@ from calibrant.tables.duckdb import connect, literal
 from calibrant.tables.formats.base import AT_ONCE, FILE, Format, Scan, as_read, folder_partitions, selected, sql_text
 from calibrant.tables.formats.compressed import is_compressed, text_of
 
-_HEAD = 16  # bytes that tell UTF-16 from UTF-8
+_HEAD = 16  # bytes that tell UTF-16 and UTF-32 from UTF-8
 _START = 1 << 16
 """Bytes of a text file that tell how it is written."""
 
@@ -43,16 +43,15 @@ class Text(Format):
     @classmethod
     def check(cls, file: str) -> None:
         """Refuse a plain file whose last line has no line end, as one that was cut within a line."""
+        refuse_wide(file)
         if is_compressed(file):
             return
         try:
             with Path(file).open("rb") as stream:
-                start = stream.read(_HEAD)
                 stream.seek(max(0, stream.seek(0, 2) - 1))
                 last = stream.read()
         except OSError as problem:
             raise FileError("file", f"{file!r} cannot be read: {problem.strerror or problem}") from None
-        _refuse_utf16(file, start)
         _refuse_cut_line(file, last)
 
     @cached_property
@@ -110,8 +109,10 @@ class Text(Format):
         if not file.lower().endswith(cls.endings):
             return
         with filesystem.open_input_file(file) as stream:
+            start = stream.read(_HEAD)
             stream.seek(max(0, stream.size() - 1))
             last = stream.read(1)
+        refuse_wide(file, start)
         _refuse_cut_line(file, last)
 
     @classmethod
@@ -154,7 +155,7 @@ def _remote_dialect(filesystem: Any, file: str) -> Dialect:
     Text.check_remote(filesystem, file)
     with filesystem.open_input_stream(file, compression="detect") as stream:
         start = stream.read(_START)
-    _refuse_utf16(file, start[:_HEAD])
+    refuse_wide(file, start[:_HEAD])
     whole = start[: start.rfind(b"\n") + 1] or start
     with tempfile.NamedTemporaryFile(suffix=".csv") as copy:
         copy.write(whole)
@@ -207,9 +208,17 @@ def dialect_of(connection: Any, file: str) -> Dialect:
     return replace(dialect, header=tuple(name for line in first for name in line if name is not None))
 
 
-def _refuse_utf16(file: str, start: bytes) -> None:
-    if is_utf16(start):
-        raise FileError("file", f"{file!r} is UTF-16 text", allowed="convert it to UTF-8, which is what is read")
+def refuse_wide(file: str, start: bytes | None = None) -> None:
+    """Refuse text in UTF-16 or UTF-32, by its first bytes, which are read, unpacked, where they are not given."""
+    if start is None:
+        try:
+            with text_of(file) as stream:
+                start = bytes(stream.buffer.read(_HEAD))
+        except OSError as problem:
+            raise FileError("file", f"{file!r} cannot be read: {problem.strerror or problem}") from None
+    encoding = wide_encoding(start)
+    if encoding is not None:
+        raise FileError("file", f"{file!r} is {encoding} text", allowed="convert it to UTF-8, which is what is read")
 
 
 def _refuse_cut_line(file: str, last: bytes) -> None:
@@ -218,11 +227,15 @@ def _refuse_cut_line(file: str, last: bytes) -> None:
         raise FileError("file", f"{file!r} {reason}")
 
 
-def is_utf16(start: bytes) -> bool:
-    """Whether a file starts with the mark of UTF-16, or every second byte there is zero, as in Latin text."""
+def wide_encoding(start: bytes) -> str | None:
+    """UTF-32 or UTF-16, by the mark with which a file starts, or by the bytes that are zero there, as in Latin text."""
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "UTF-32"
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return True
-    return len(start) >= 4 and (not any(start[1::2]) or not any(start[::2]))
+        return "UTF-16"
+    if len(start) < 4 or (any(start[1::2]) and any(start[::2])):
+        return None
+    return "UTF-32" if not any(start[2::4] + start[3::4]) or not any(start[::4] + start[1::4]) else "UTF-16"
 
 
 _DELIMITERS = ",;\t|"

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
-from calibrant.kernels import found as kernel
+from calibrant.kernels import excursions as kernel
 
 PREDICTION = np.array([0.2, 0.55, 0.9, 0.07])
 COUNT = np.array([1.0, 3.0, 2.0, 1.0])

@@ -169,12 +169,12 @@ def squared_evidence(x: float, second: float, third: float) -> float:
 
 @njit(cache=True, nogil=True)
 def scores(
-    found: FloatArray, second: FloatArray, third: FloatArray, handicap: FloatArray, stretch: float, out: FloatArray
+    evidence: FloatArray, second: FloatArray, third: FloatArray, handicap: FloatArray, stretch: float, out: FloatArray
 ) -> None:
     """Fill out[s, r]: the larger of the total's evidence and, less `stretch`, the steepest climb's; less a handicap."""
     for s in range(out.shape[0]):
         a, b = second[s], third[s]
         for r in range(out.shape[1]):
-            best = squared_evidence(found[0, s, r], a, b)
-            climb = max(squared_evidence(found[1, s, r], a, b), squared_evidence(found[2, s, r], a, b))
+            best = squared_evidence(evidence[0, s, r], a, b)
+            climb = max(squared_evidence(evidence[1, s, r], a, b), squared_evidence(evidence[2, s, r], a, b))
             out[s, r] = max(best, climb - stretch) - handicap[s]

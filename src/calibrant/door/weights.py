@@ -1,0 +1,170 @@
+"""What weights tell about outcomes: sampling by outcome, which is known exactly, and everything else, which is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError, Ways
+from calibrant.door.lists import in_list
+
+LEAST_EFFECTIVE = 10.0
+"""Kish's effective rows of an outcome that a joint redraw needs (docs/reproductions/weighted-levels.md)."""
+_SAME = 1e-9  # of a weight: what rounding makes of one value
+_LEAST, _MOST = 5e-324, 1.0 - 2.0**-53
+_WAYS = Ways(
+    "give the share that was kept of each outcome, such as {0: 0.1, 1: 1.0}",
+    "say the share that was kept of each outcome, such as 0:0.1,1:1",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingFractions:
+    """Shares of rows without the event and with it that were kept, one by one; only their ratio matters.
+
+    Of a population in which an event has the chance v, the chance in the file is q = v f1 / (v f1 + (1 - v) f0), by
+    Bayes' theorem (docs/weights.md).
+    """
+
+    without: float
+    events: float
+
+    @classmethod
+    def read(cls, fractions: Any, name: str = "sampling_fractions") -> SamplingFractions:
+        """Read {0: f0, 1: f1}, or the command line's "0:f0,1:f1".
+
+        Raises
+        ------
+        InputError
+            If it is no mapping of 0 and 1 to numbers in (0, 1].
+        """
+        given = _mapping(fractions) if isinstance(fractions, str) else fractions
+        if not isinstance(given, Mapping) or len(given) != 2:
+            raise InputError(name, f"is {fractions!r:.60}", allowed=_WAYS)
+        try:
+            values = {float(outcome): float(share) for outcome, share in given.items()}
+        except (TypeError, ValueError):
+            raise InputError(name, f"is {fractions!r:.60}", allowed=_WAYS) from None
+        if set(values) != {0.0, 1.0}:
+            raise InputError(name, f"is of the outcomes {', '.join(map(str, given))}; they are 0 and 1", allowed=_WAYS)
+        for outcome, share in values.items():
+            if not 0.0 < share <= 1.0:
+                problem = (
+                    f"of the outcome {outcome:g} is {share:g}; a share that was kept lies above 0, and is at most 1"
+                )
+                raise InputError(name, problem, allowed=_WAYS)
+        return cls(values[0.0], values[1.0])
+
+    @classmethod
+    def of_weights(cls, outcome: FloatArray | IntArray, weight: FloatArray) -> SamplingFractions | None:
+        """The fractions that weights undo, where each outcome has one value of them, another than the other outcome.
+
+        Rows without weight are in no sample. None where an outcome is missing, or its weights differ.
+        """
+        ends = []
+        for each in (0, 1):
+            own = weight[(outcome == each) & (weight > 0.0)]
+            if not own.size or own.max() - own.min() > _SAME * own.max():
+                return None
+            ends.append(float(own.max()))
+        if abs(ends[0] - ends[1]) <= _SAME * max(ends):
+            return None
+        least = min(ends)
+        return cls(least / ends[0], least / ends[1])
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """Weight of a row without the event, and of one with it, by which a file describes its population."""
+        return 1.0 / self.without, 1.0 / self.events
+
+    @property
+    def max_weight(self) -> float:
+        """The most that a row can weigh, known before any was drawn."""
+        return max(self.weights)
+
+    def weight_of(self, outcome: FloatArray | IntArray) -> FloatArray:
+        """Weight of each row, whose outcomes are 0 or 1."""
+        return np.where(np.asarray(outcome) == 1, self.weights[1], self.weights[0])
+
+    def chance_in_file(self, prediction: FloatArray) -> FloatArray:
+        """Chance q of an event among rows that were kept, where its chance in the population is the prediction."""
+        return _turned(prediction, self.events, self.without)
+
+    def chance_in_population(self, chance: FloatArray) -> FloatArray:
+        """The prediction whose chance in the file this is."""
+        return _turned(chance, self.without, self.events)
+
+    @property
+    def sentence(self) -> str:
+        """Say what is taken as given."""
+        return f"{self.without:.6g} of the rows without the event and {self.events:.6g} of those with it were kept"
+
+
+def _turned(chance: FloatArray, events: float, without: float) -> FloatArray:
+    most = max(events, without)
+    of, others = chance * (events / most), (1.0 - chance) * (without / most)
+    inside = (chance > 0.0) & (chance < 1.0)  # what is not certain stays so
+    return np.where(inside, np.clip(of / (of + others), _LEAST, _MOST), chance)
+
+
+def _mapping(fractions: str) -> dict[str, float] | None:
+    pairs = [each.partition(":") for each in in_list(fractions)]
+    try:
+        return {outcome.strip(): _share(share.strip()) for outcome, _, share in pairs}
+    except ValueError:
+        return None
+
+
+def _share(text: str) -> float:
+    return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
+
+
+def effective(weight: FloatArray) -> float:
+    """Kish's number of equal rows that tell as much of a mean: (sum w)^2 / sum w^2."""
+    most = float(weight.max(initial=0.0))
+    if most == 0.0:
+        return 0.0
+    share = weight / most
+    return float(share.sum()) ** 2 / float((share * share).sum())
+
+
+def check_effective(outcome: IntArray, weight: FloatArray) -> None:
+    """Refuse weighted rows of which too few of an outcome count, in effect, for their weights to be drawn again.
+
+    Raises
+    ------
+    InputError
+        If an outcome has fewer than about ten effective rows.
+    """
+    for what, mask in (("with", outcome == 1), ("without", outcome != 1)):
+        rows = effective(weight[mask])
+        if rows < LEAST_EFFECTIVE:
+            raise InputError(
+                "sample_weight",
+                f"leaves the equal of {rows:.3g} rows {what} the event ((sum w)^2 / sum w^2). Weights may tell "
+                f"outcomes, so both are drawn again together, which needs {LEAST_EFFECTIVE:g} of each",
+                allowed=Ways(
+                    "more rows; or outcome_free_weights=True, if weights say nothing of outcomes at a given prediction",
+                    "more rows; or --outcome-free-weights, if weights say nothing of outcomes at a given prediction",
+                ),
+            )
+
+
+def outcome_score(outcome: IntArray, prediction: FloatArray, weight: FloatArray) -> float:
+    """Score test of the logarithm of weights on outcomes given the log-odds: a normal number, if unrelated.
+
+    It is printed, and decides nothing: a test that chose the redraw would spoil the level of what follows.
+    """
+    mask = (weight > 0.0) & (prediction > 0.0) & (prediction < 1.0)
+    y, v, log = outcome[mask].astype(np.float64), prediction[mask], np.log(np.where(weight > 0.0, weight, 1.0)[mask])
+    if y.size < 4:
+        return 0.0
+    odds = np.log(v) - np.log1p(-v)
+    design = np.stack([np.ones(y.size), odds - odds.mean()], axis=1)
+    left, of = (each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (y, log))
+    spread = float(np.sqrt(((left * of) ** 2).sum()))
+    return float((left * of).sum()) / spread if spread > 1e-12 * float(np.abs(log).max(initial=0.0)) else 0.0

@@ -1,0 +1,181 @@
+"""What the averaged map says of the predictions: what it gains on new rows, and which way they err."""
+
+from __future__ import annotations
+
+__all__ = ["RecalibrationGain", "ScoreGain"]
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.door.columns import FloatArray
+from calibrant.door.ends import Interval
+from calibrant.door.values import Result
+from calibrant.recalibration.curves.averaged import AveragedCurve
+
+Direction = Literal["too high", "too low", "too confident", "not confident enough", "uneven"]
+
+_DRAWS, _SEED = 400, 0  # curves of the posterior; a constant seed, so that equal rows have equal gains
+_TINY = 1e-300  # whose logarithm is finite
+_SMALL = 0.01  # of the score
+_POINTS = 120  # quantiles of the rows at which the direction is read
+_ONE_SIDED = 0.1  # of the points that count, fewer err the other way
+_FAR, _SEEN, _SHARE = 0.01, 5.0, 0.1  # extreme predictions; misses that must be seen there if so many rows are
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoreGain(Result):
+    """How much lower a proper score is expected to be on new rows like these.
+
+    Attributes
+    ----------
+    before : float
+        Expected score of the predictions as they are.
+    value : float
+        How much lower that of the map is expected to be; negative where it is higher.
+    interval : Interval
+        Holds the map's gain with posterior probability 1 - level.
+    possible : Interval
+        The same of the gain of the true curve, which no map of the prediction exceeds.
+    relative_interval : Interval
+        The same of the map's gain as a share of the score before, each under one curve of the posterior: at most 1.
+
+    See Also
+    --------
+    RecalibrationGain
+    """
+
+    before: float
+    value: float
+    interval: Interval
+    possible: Interval
+    relative_interval: Interval
+
+    @property
+    def relative(self) -> float:
+        """The gain as a share of the score before."""
+        return self.value / max(self.before, _TINY)
+
+    def summary(self) -> str:
+        """Say how much lower it is, in per cent of the score before."""
+        low, high = (_percent(each) for each in self.relative_interval)
+        return f"by {_percent(self.relative)}, likely {low} to {high}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RecalibrationGain(Result):
+    """What the averaged map gains on new rows like these, as far as these rows tell.
+
+    Attributes
+    ----------
+    log_loss, brier_loss : ScoreGain
+        Of both proper scores. Predictions of exactly 0 and 1 are read as the map reads them.
+    level : float
+        The intervals hold with posterior probability 1 - level.
+    doubt : str or None
+        Where the intervals are not to be trusted, and why; None where nothing is known against them.
+
+    See Also
+    --------
+    ScoreGain, choose_recalibrator
+    """
+
+    log_loss: ScoreGain
+    brier_loss: ScoreGain
+    level: float
+    doubt: str | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether the posterior interval of the gain in log score lies above 0."""
+        return self.log_loss.interval.low > 0.0
+
+    @property
+    def matters(self) -> bool:
+        """Whether at least a hundredth of the log loss is gained for sure, and nothing is known against it."""
+        return self.log_loss.relative_interval.low >= _SMALL and self.doubt is None
+
+    def summary(self) -> str:
+        """Say what it is worth."""
+        verb = "should" if self.proved else "may"
+        small = " That is a small gain." if self.proved and self.log_loss.relative < _SMALL else ""
+        doubt = "" if self.doubt is None else f" {self.doubt}"
+        return f"On new rows like these the log loss {verb} fall {self.log_loss.summary()}.{small}{doubt}"
+
+
+def gain_of(curve: AveragedCurve, level: float) -> RecalibrationGain:
+    """The gain of a curve that was fitted here, by curves drawn from its posterior at its cells.
+
+    A drawn curve says at which rate the event happens in each cell. The mean over the cells of a score under that rate
+    is the expected score, of the predictions, of the map and of the drawn curve itself.
+    """
+    cells = curve.cells_
+    mass = cells.mass
+    moved = np.interp(cells.x, curve.log_odds_, curve.corrected_)
+    drawn = curve.curves(cells.x, _DRAWS, np.random.default_rng(_SEED))
+    rate, rest = expit(drawn), expit(-drawn)
+    ends = np.array([level / 2.0, 1.0 - level / 2.0])
+
+    def expected(if_not: FloatArray, if_event: FloatArray) -> FloatArray:
+        """Expected score of one prediction for each cell, by the scores that both outcomes have there."""
+        return np.asarray(mass @ if_not + rate @ (mass * (if_event - if_not)))
+
+    def of_score(scores: list[FloatArray], least: FloatArray) -> ScoreGain:
+        before, after = scores
+        gain, possible = before - after, before - least
+        return ScoreGain(
+            float(before.mean()),
+            float(gain.mean()),
+            Interval(*np.quantile(gain, ends).tolist()),
+            Interval(*np.quantile(possible, ends).tolist()),
+            Interval(*np.quantile(gain / np.maximum(before, _TINY), ends).tolist()),
+        )
+
+    least = -(rate * np.log(np.maximum(rate, _TINY)) + rest * np.log(np.maximum(rest, _TINY))) @ mass
+    log = of_score([expected(np.logaddexp(0.0, x), np.logaddexp(0.0, -x)) for x in (cells.x, moved)], least)
+    least = (rate * rest) @ mass
+    brier = of_score([expected(expit(x) ** 2, expit(-x) ** 2) for x in (cells.x, moved)], least)
+    return RecalibrationGain(log, brier, level, _doubt(cells.x, cells.rows, cells.events))
+
+
+def _doubt(x: FloatArray, rows: FloatArray, events: FloatArray) -> str | None:
+    """Whether many rows are predicted so near to 0 or 1 that hardly any outcome missed there."""
+    far = float(np.log((1.0 - _FAR) / _FAR))
+    sides = ((x < -far, events, f"below {_FAR:.0%}"), (x > far, rows - events, f"above {1.0 - _FAR:.0%}"))
+    for mask, misses, name in sides:
+        if rows[mask].sum() >= _SHARE * rows.sum() and misses[mask].sum() < _SEEN:
+            return f"Do not trust this range: predictions {name} were wrong in fewer than {_SEEN:.0f} rows."
+    return None
+
+
+def _percent(share: float) -> str:
+    """A share with one decimal where it is small."""
+    return f"{100.0 * share:.1f}%" if abs(share) < 0.0995 else f"{100.0 * share:.0f}%"
+
+
+def direction_of(curve: AveragedCurve, level: float) -> Direction | None:
+    """Which way predictions err, where the posterior is sure of it somewhere; None where it is nowhere.
+
+    Sure are the quantiles of the rows at which zero lies outside a simultaneous band around the mean correction. Where
+    one is, those count at which the mean is larger than its standard deviation: if nearly all of them err one way, so
+    do the predictions; else their changes of side decide. Where none is sure, the mean error of all rows may be.
+    """
+    cells = curve.cells_
+    share = np.cumsum(cells.mass) - 0.5 * cells.mass
+    at = cells.x[np.minimum(np.searchsorted(share, (np.arange(_POINTS) + 0.5) / _POINTS), share.size - 1)]
+    correction = curve.curves(at, _DRAWS, np.random.default_rng(_SEED)) - at
+    mean, spread = correction.mean(axis=0), np.maximum(correction.std(axis=0), 1e-12)
+    largest = (np.abs(correction - mean) / spread).max(axis=1)
+    sure = np.abs(mean) > np.quantile(largest, 1.0 - level) * spread
+    if not sure.any():
+        low, high = np.quantile((expit(at + correction) - expit(at)).mean(axis=1), [level / 2.0, 1.0 - level / 2.0])
+        return "too low" if low > 0.0 else "too high" if high < 0.0 else None
+    sides = np.sign(mean[np.abs(mean) > spread])
+    up = float((sides > 0.0).mean())
+    if min(up, 1.0 - up) < _ONE_SIDED:
+        return "too low" if up > 0.5 else "too high"
+    if np.count_nonzero(np.diff(sides)) != 1:
+        return "uneven"
+    return "too confident" if sides[0] > 0.0 else "not confident enough"

@@ -1,0 +1,138 @@
+"""Outcomes at a horizon of rows that are censored, against the definition and known truths."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant import InputError, audit_table, calibration_test, censored_outcomes
+from tests.strategies import examples
+
+
+def slowly(time, event, horizon):
+    """Weights of the definition: one over the product of the shares that stay, at each censoring before."""
+
+    def followed(until):
+        share = 1.0
+        for moment in sorted(set(time)):
+            if moment >= until:
+                break
+            here = [k for k in range(len(time)) if time[k] == moment]
+            at_risk = sum(each >= moment for each in time) - sum(event[k] for k in here)
+            gone = sum(1 - event[k] for k in here)
+            share *= 1.0 - (gone / at_risk if gone else 0.0)
+        return share
+
+    known = [time[k] >= horizon or event[k] == 1 for k in range(len(time))]
+    weights = [1.0 / followed(min(time[k], horizon)) if known[k] else 0.0 for k in range(len(time))]
+    return weights, [int(time[k] <= horizon and event[k] == 1) for k in range(len(time))], followed(horizon)
+
+
+@examples(150)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=25))
+def test_weights_are_those_of_the_definition(rows):
+    time, event, stratum = (np.array(column, float) for column in zip(*rows, strict=True))
+    for strata in (None, stratum):
+        wanted, outcomes, least = np.zeros(len(rows)), np.zeros(len(rows)), 1.0
+        for each in (0.0, 1.0):
+            own = np.flatnonzero(stratum == each) if strata is not None else np.arange(len(rows))
+            if own.size:
+                wanted[own], outcomes[own], last = slowly(time[own].tolist(), event[own].tolist(), 3.5)
+                least = min(least, last)
+        if least < 0.05:
+            with pytest.raises(InputError, match=r"horizon: is 3\.5, to which"):
+                censored_outcomes(time, event, 3.5, strata=strata, least_followed=0.05)
+            continue
+        found = censored_outcomes(time, event, 3.5, strata=strata, least_followed=0.05)
+        assert found.sample_weight == pytest.approx(wanted)
+        assert found.y_true.tolist() == outcomes.tolist()
+        assert found.max_weight == pytest.approx(1.0 / least)
+        assert found.max_weight >= found.sample_weight.max() - 1e-12
+        assert found.n_unknown == (found.sample_weight == 0.0).sum()
+
+
+def test_without_censoring_all_rows_weigh_alike():
+    found = censored_outcomes([1.0, 5.0, 2.0], [1, 1, 1], 3.0)
+    assert (found.y_true.tolist(), found.sample_weight.tolist()) == ([1, 0, 1], [1.0, 1.0, 1.0])
+    assert (found.max_weight, found.n_unknown) == (1.0, 0)
+    assert censored_outcomes([3.0, 3.0], [0, 1], 3.0).y_true.tolist() == [0, 1]  # followed to it, and by it
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (([1.0, -1.0], [1, 0], 2.0), "time: row 1 is -1; a time must be finite"),
+        (([1.0, np.inf], [1, 0], 2.0), "time: row 1 is inf"),
+        (([1.0, 2.0], [1, 2], 2.0), "event: row 1 is 2; it must be 0 or 1"),
+        (([1.0, 2.0], [1], 2.0), "event: has 1 row but time has 2"),
+        (([1.0, 2.0], [1, 0], 0.0), "horizon: is 0"),
+        (([], [], 1.0), "time: is empty"),
+        (([1.0, 1.0, 1.0], [1, 0, 0], 2.0), "horizon: is 2, to which 0 of the rows are followed"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_used_is_refused(columns, said):
+    with pytest.raises(InputError, match=said.replace("(", r"\(")):
+        censored_outcomes(*columns)
+    with pytest.raises(InputError, match="strata: has shape"):
+        censored_outcomes([1.0, 2.0], [1, 1], 2.0, strata=[1])
+
+
+def followed(rng, n, hazard=1.0):
+    """Risks of the event by time 1, and rows of which two fifths leave before, most of them in one stratum."""
+    stratum = rng.integers(0, 2, n)
+    risk = 1.0 / (1.0 + np.exp(-rng.uniform(-3.0, 1.0, n) - 1.6 * (stratum - 0.5)))
+    came = rng.exponential(1.0, n) / (-np.log1p(-risk) * hazard)
+    left = rng.exponential(1.0, n) / np.where(stratum == 1, 0.9, 0.25)
+    return risk, np.minimum(came, left), (came <= left).astype(int), stratum
+
+
+@pytest.mark.slow
+def test_calibrated_risks_are_rejected_at_the_level_and_complete_rows_are_not_to_be_trusted():
+    rejected = {"weighted": 0, "complete": 0, "bent": 0}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        for hazard, name in ((1.0, "weighted"), (1.5, "bent")):
+            risk, time, event, stratum = followed(rng, 1_500, hazard)
+            known = censored_outcomes(time, event, 1.0, strata=stratum)
+            options = {"n_resamples": 99, "random_state": seed}
+            test = calibration_test(known.y_true, risk, sample_weight=known.sample_weight, **options)
+            rejected[name] += test.reject
+            if name == "weighted":
+                rows = known.known
+                rejected["complete"] += calibration_test(known.y_true[rows], risk[rows], **options).reject
+    assert rejected["weighted"] <= 8
+    assert rejected["complete"] >= 30
+    assert rejected["bent"] >= 36
+
+
+def test_an_audit_of_times_is_one_of_outcomes_and_weights():
+    import pyarrow as pa
+
+    risk, time, event, stratum = followed(np.random.default_rng(0), 400)
+    table = pa.table({"p": risk, "t": time, "e": event, "s": stratum})
+    of = {"y_prob": "p", "time": "t", "event": "e", "horizon": 1.0, "strata": "s", "random_state": 0, "n_resamples": 99}
+    found = audit_table(table, **of)
+    known = censored_outcomes(time, event, 1.0, strata=stratum)
+    rows = known.known
+    assert found.n_rows == rows.size
+    assert found.base_rate == pytest.approx(np.average(known.y_true[rows], weights=known.sample_weight[rows]))
+    options = {"sample_weight": known.sample_weight, "random_state": 0, "n_resamples": 99}
+    assert found.max_weight == pytest.approx(10.0)
+    assert found.population is not None
+    assert f"{known.n_unknown} rows left before" in str(found.premises)
+    assert "within values of column s" in str(found.premises)
+    test = calibration_test(known.y_true, risk, **options)
+    assert found.tests["calibration_test"].result.statistic == pytest.approx(test.statistic, rel=0.5)
+    with pytest.raises(InputError, match="horizon: is 9, to which"):
+        audit_table(table, **{**of, "horizon": 9.0})
+    with pytest.raises(InputError, match="time: there is no column 'u'"):
+        audit_table(table, **{**of, "time": "u"})
+    with pytest.raises(InputError, match="event: is missing"):
+        audit_table(table, **{**of, "event": None})
+    for other in ({"y_true": "e"}, {"max_weight": 3.0}):
+        with pytest.raises(InputError, match=f"{next(iter(other))}: cannot be used with a horizon"):
+            audit_table(table, **of, **other)
+    for parts in ({"by": "s"}, {"drift": "s"}, {"find": "s"}):
+        with pytest.raises(InputError, match="horizon: is of all rows together"):
+            audit_table(table, **of, **parts)

@@ -1,0 +1,58 @@
+"""Each premise in its words, where it is one."""
+
+import pytest
+
+from calibrant.door.premises import Premises
+
+
+@pytest.mark.parametrize(
+    ("said", "options"),
+    [
+        ("Rows are taken as independent of one another.", {}),
+        ("Rows are taken as independent of one another, and one may look at any time.", {"anytime": True}),
+        (
+            "Rows of one group may depend on one another; 7 groups (column who) are taken as independent.",
+            {"grouped": True, "n_groups": 7, "columns": {"groups": "who"}},
+        ),
+        (
+            "Rows of one group may depend on one another; groups (groups) are taken as independent.",
+            {"grouped": True, "anytime": True},
+        ),
+        ("The limit on what acting loses per row is 0.1 (max_regret), at any threshold.", {"max_regret": 0.1}),
+        (
+            "The limit on what acting loses per row is 0.1 (max_regret), at the threshold 0.3.",
+            {"max_regret": 0.1, "threshold": 0.3},
+        ),
+        ("The limit on the distance is 0.02, as given (max_distance).", {"max_distance": 0.02}),
+        (
+            "The limit on the distance is 0.02, by default (max_distance). "
+            "Acting is looked at from the threshold 0.3 on.",
+            {"max_distance": 0.02, "default_limit": True, "threshold": 0.3},
+        ),
+        ("One row is taken to weigh at most 3 (max_weight), fixed before any was drawn.", {"max_weight": 3.0}),
+        (
+            "One group is taken to weigh at most 3 (max_weight), fixed before any was drawn.",
+            {"max_weight": 3.0, "grouped": True},
+        ),
+        ("No max_weight was given, so nothing is bounded for the population.", {"weighted": True}),
+        ("No max_weight was given, so nothing is bounded for the population.", {"trials": True}),
+        ("No max_weight was given, so nothing is bounded for the population.", {"grouped": True}),
+        ("FILE begins with 5 rows that the state had; only what is new was added.", {"n_before": 5}),
+        ("Columns not looked at: a, b.", {"not_looked_at": ("a", "b"), "searchable": False}),
+        (
+            'Columns not looked at: a; --find all (in Python find="all") searches them for segments that are off.',
+            {"not_looked_at": ("a",)},
+        ),
+    ],
+)
+def test_each_premise_is_told_in_its_words_and_only_where_it_is_one(said, options):
+    told = Premises(0.05, **options).entries
+    assert said in told.values()
+    kind = next(name for name, each in told.items() if each == said)
+    assert Premises(0.05).entries.get(kind) != said or not options
+
+
+def test_a_bound_that_needs_none_and_columns_of_none_are_not_told():
+    plain = " ".join(Premises(0.05).sentences)
+    for word in ("max_weight", "Columns not looked at", "FILE begins", "The limit", "depend on one another;"):
+        assert word not in plain

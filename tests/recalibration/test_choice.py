@@ -1,0 +1,225 @@
+"""One map for one file: whatever the order and the seed; never on a few events; gains by their definition."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from calibrant import audit, choose_recalibrator
+from calibrant.door.sample import Sample
+from calibrant.recalibration import AveragedScaling
+from calibrant.recalibration.curves.averaged import AveragedCurve
+from calibrant.recalibration.gain import direction_of, gain_of
+from tests.strategies import examples
+
+
+def drawn(n, seed, slope=1.0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    p = np.clip(rng.beta(0.7, 1.5, n), 1e-9, 1.0 - 1e-9)
+    return (rng.random(n) < expit(slope * logit(p) + shift)).astype(float), p
+
+
+@examples(12)
+@given(st.integers(0, 10**6), st.sampled_from(["plain", "weights", "groups", "coarse"]))
+def test_equal_rows_have_one_map_and_one_choice_in_any_order(seed, kind):
+    y, p = drawn(300, seed, slope=0.4)
+    rng = np.random.default_rng(seed)
+    columns = {}
+    if kind == "weights":
+        columns["sample_weight"] = 10.0 ** rng.uniform(-1.0, 1.0, 300)
+    if kind == "groups":
+        columns["groups"] = rng.integers(0, 150, 300)
+    p = np.round(p, 1) if kind == "coarse" else p
+    order = rng.permutation(300)
+    one = choose_recalibrator(y, p, **columns)
+    two = choose_recalibrator(y[order], p[order], **{name: each[order] for name, each in columns.items()})
+    assert one.to_dict() == two.to_dict()
+    assert one.averaged.to_json() == two.averaged.to_json()
+    fitted = AveragedScaling().fit(p, y, **columns)
+    assert fitted.to_json() == one.averaged.to_json()
+
+
+@pytest.mark.slow
+def test_the_seed_of_an_audit_does_not_show_in_what_it_advises():
+    y, p = drawn(1500, 3, slope=0.6)
+    first, *others = (audit(y, p, random_state=seed, n_resamples=99).advice for seed in (0, 1, None))
+    for other in others:
+        assert (other.words, other.gain, other.direction) == (first.words, first.gain, first.direction)
+        assert other.recalibrator.to_json() == first.recalibrator.to_json()
+    alone = choose_recalibrator(y, p)
+    assert alone.recalibrator.to_json() == first.recalibrator.to_json()
+    assert alone.gain == first.gain
+    assert alone.summary() == first.words
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("events", [9, 10])
+def test_no_map_is_advised_below_ten_events_or_ten_others(events, turned):
+    y = np.r_[np.ones(events), np.zeros(400)]
+    p = np.r_[np.full(events, 0.6), np.linspace(0.2, 0.6, 400)]
+    y, p = (1.0 - y, 1.0 - p) if turned else (y, p)
+    choice = choose_recalibrator(y, p)
+    assert choice.reject
+    assert choice.chosen == ("averaged" if events == 10 else "unchanged")
+    assert (choice.recalibrator is None) == (choice.gain is None) == (events == 9)
+    if events == 9:
+        which = "9 rows without the event" if turned else "9 events"
+        assert choice.summary() == f"No recalibration is advised on {which}: these are fewer than 10."
+        assert audit(y, p, n_resamples=99, random_state=0).answer.action == "look closer"
+
+
+def test_few_heavy_events_are_few():
+    y, p = drawn(2000, 0, slope=0.3)
+    weight = np.where((y == 1.0) & (np.cumsum(y) <= 9), 1e6, 1.0)
+    choice = choose_recalibrator(y, p, sample_weight=weight, outcome_free_weights=True)
+    assert choice.n_events < 10.0
+    assert choice.recalibrator is None
+    untold = choose_recalibrator(y, p, sample_weight=weight)  # weights may tell outcomes: too few for a test as well
+    assert untold.pvalue is None
+    assert untold.summary() == "No recalibration is advised on 9 events: these are fewer than 10."
+
+
+def test_gains_are_their_definition():
+    y, p = drawn(400, 5, slope=0.5, shift=0.2)
+    curve = AveragedCurve().fit_sample(Sample.of_arrays(y, p))
+    assert curve.cells_.x.size == 400
+    x = curve.cells_.x
+    before, after = expit(x), curve._map(expit(x))
+    gains = {"log": [], "brier": []}
+    for q in expit(curve.curves(x, 400, np.random.default_rng(0))):
+        log = [-(q * np.log(m) + (1.0 - q) * np.log(1.0 - m)).mean() for m in (before, after, q)]
+        brier = [(q * (1.0 - m) ** 2 + (1.0 - q) * m**2).mean() for m in (before, after, q)]
+        gains["log"].append((log[0], log[0] - log[1], log[0] - log[2]))
+        gains["brier"].append((brier[0], brier[0] - brier[1], brier[0] - brier[2]))
+    found = gain_of(curve, 0.1)
+    for name, each in gains.items():
+        score, (first, of_map, possible) = getattr(found, f"{name}_loss"), np.array(each).T
+        assert score.before == pytest.approx(first.mean(), abs=1e-12)
+        assert score.value == pytest.approx(of_map.mean(), abs=1e-9)
+        assert tuple(score.interval) == pytest.approx(tuple(np.quantile(of_map, [0.05, 0.95])), abs=1e-9)
+        assert tuple(score.possible) == pytest.approx(tuple(np.quantile(possible, [0.05, 0.95])), abs=1e-9)
+        share = np.quantile(of_map / first, [0.05, 0.95])
+        assert tuple(score.relative_interval) == pytest.approx(tuple(share), abs=1e-9)
+        assert np.all(possible >= of_map - 1e-9)
+
+
+@examples(40)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([40, 300]), st.sampled_from([0.3, 1.0, 6.0]), st.floats(-2.0, 2.0))
+def test_no_score_is_expected_to_fall_by_more_than_itself(seed, n, slope, shift):
+    """Of predictions far from right, few rows among them, whose score is itself known to within little."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(0.0, 2.0, n)
+    y = (rng.random(n) < expit(x)).astype(float)
+    found = gain_of(AveragedCurve().fit_sample(Sample.of_arrays(y, expit(slope * x + shift))), 0.05)
+    for score in (found.log_loss, found.brier_loss):
+        assert score.relative_interval.low <= score.relative_interval.high <= 1.0
+        assert score.relative <= 1.0
+        assert (score.relative_interval.low > 0.0) == (score.interval.low > 0.0)
+
+
+def test_a_range_is_doubted_where_hardly_a_miss_was_seen_at_an_extreme():
+    rng = np.random.default_rng(0)
+    p = np.r_[np.full(300, 0.001), rng.uniform(0.2, 0.8, 700)]
+    for misses, doubted in ((4, True), (5, False)):
+        y = np.r_[np.arange(300) < misses, rng.random(700) < p[300:] ** 2].astype(float)
+        doubt = choose_recalibrator(y, p).gain.doubt
+        assert (doubt is not None) == doubted
+        other = choose_recalibrator(1.0 - y, 1.0 - p).gain.doubt
+        assert (other is not None) == doubted
+    assert doubt is None
+    assert (
+        "predictions above 99% were wrong in fewer than 5 rows"
+        in choose_recalibrator(np.r_[np.ones(300), y[300:]], np.r_[1.0 - p[:300], p[300:]]).gain.summary()
+    )
+
+
+@pytest.mark.parametrize(
+    ("slope", "shift", "direction"),
+    [
+        (0.5, 0.0, "too confident"),
+        (2.0, 0.0, "not confident enough"),
+        (1.0, 0.5, "too low"),
+        (1.0, -0.5, "too high"),
+        (1.0, 0.0, None),
+    ],
+)
+def test_directions_are_those_of_the_truth(slope, shift, direction):
+    for seed in range(4):
+        y, p = drawn(3000, seed, slope, shift)
+        p, y = (np.r_[p, 1.0 - p], np.r_[y, 1.0 - y]) if shift == 0.0 else (p, y)
+        assert direction_of(AveragedCurve().fit_sample(Sample.of_arrays(y, p)), 0.05) == direction
+
+
+@pytest.mark.parametrize(
+    ("corrections", "direction"),
+    [
+        ([9.0] * 120, "too low"),
+        ([-9.0] * 120, "too high"),
+        ([9.0] * 110 + [-9.0] * 10, "too low"),  # under a tenth err the other way
+        ([9.0] * 105 + [-9.0] * 15, "too confident"),
+        ([-9.0] * 15 + [9.0] * 105, "not confident enough"),
+        ([9.0] * 40 + [-9.0] * 40 + [9.0] * 40, "uneven"),
+        ([9.0] * 60 + [1.5] * 60, "too low"),  # sure in one half
+        ([9.0] * 60 + [-1.5] * 60, "too confident"),  # sure in one half, larger than the deviation in the other
+        ([9.0] * 60 + [-0.5] * 60, "too low"),  # and here not even that
+        ([0.9] * 120, None),
+    ],
+)
+def test_a_direction_is_that_of_the_posterior_mean_where_it_is_larger_than_its_deviation(corrections, direction):
+    x = np.linspace(-2.0, 2.0, 120)
+    noise = np.random.default_rng(0).standard_normal((400, 120))
+    noise = 0.01 * (noise - noise.mean(axis=0)) / noise.std(axis=0)
+    cells = SimpleNamespace(x=x, mass=np.full(120, 1.0 / 120.0))
+    drawn = x + 0.01 * np.array(corrections) + noise
+    curve = SimpleNamespace(cells_=cells, curves=lambda at, *_: drawn[:, np.searchsorted(x, at)])
+    if direction is None:  # all rows err together, by less than their deviation
+        curve.curves = lambda at, *_: at + 0.009 + 0.01 * np.random.default_rng(0).standard_normal((400, 1))
+    assert direction_of(curve, 0.05) == direction
+
+
+def test_what_is_small_by_distance_and_costs_much_is_corrected():
+    """S1: 99.99% said where 98.5% happen is near by distance, and costs much of the log loss."""
+    rng = np.random.default_rng(0)
+    x = rng.choice([-1.0, 1.0], 20_000) * rng.gamma(4.0, 2.3, 20_000)
+    y = rng.random(20_000) < expit(0.45 * x)
+    found = audit(y, expit(x), n_resamples=99, random_state=0, max_distance=0.04)
+    assert found.gate.verdict == "within"
+    assert found.answer.action == "recalibrate"
+    assert "but the log loss that it costs is not small" in found.answer.sentence
+    assert found.advice.gain.matters
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.5])
+def test_of_rows_kept_by_outcome_the_map_is_that_of_the_population(slope):
+    """A tenth of the rows without the event is kept: each row counts as one, and the map corrects the population's."""
+    y, p = drawn(40_000, 2, slope, 0.3)
+    present = (y == 1.0) | (np.random.default_rng(0).random(40_000) < 0.1)
+    whole = AveragedScaling().fit(p, y)
+    fractions = {0: 0.1, 1: 1.0}
+    sampled = AveragedScaling().fit(p[present], y[present], sampling_fractions=fractions)
+    weighted = AveragedScaling().fit(p[present], y[present], np.where(y[present] == 1.0, 1.0, 10.0))
+    at = np.linspace(0.02, 0.95, 30)
+    assert sampled.predict(at).tolist() == weighted.predict(at).tolist()
+    assert sampled.predict(at) == pytest.approx(whole.predict(at), abs=0.03)
+    assert sampled.cells_.rows.sum() == pytest.approx(present.sum())
+    assert sampled.cells_.mass @ expit(sampled.cells_.x) == pytest.approx(p.mean(), abs=0.01)
+    low, high = sampled.interval(at).T
+    assert np.mean((low <= expit(slope * logit(at) + 0.3)) & (expit(slope * logit(at) + 0.3) <= high)) > 0.7
+    choice = choose_recalibrator(y[present], p[present], sampling_fractions=fractions)
+    assert choice.n_events == y.sum()
+    assert choice.gain.log_loss.value == pytest.approx(choose_recalibrator(y, p).gain.log_loss.value, rel=0.3)
+
+
+def test_the_code_of_rows_kept_by_outcome_says_their_fractions():
+    y, p = drawn(8000, 4, 0.4)
+    present = (y == 1.0) | (np.random.default_rng(0).random(8000) < 0.25)
+    y, p = y[present], p[present]
+    found = audit(y, p, sample_weight=np.where(y == 1.0, 1.0, 4.0), n_resamples=99, random_state=0)
+    assert found.answer.action == "recalibrate"
+    assert "sampling_fractions={0: 0.25, 1: 1.0}" in found.advice.code
+    names = {"y_prob": p, "y_true": y, "new_y_prob": p[:5]}
+    exec(found.advice.code, names)
+    assert names["better"].tolist() == found.advice.recalibrator.predict(p[:5]).tolist()

@@ -1,0 +1,125 @@
+"""Outcomes drawn again together with their weights."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant import InputError, calibration_test, find_segments
+from calibrant.door.rows import Rows
+from calibrant.door.weights import LEAST_EFFECTIVE
+from calibrant.inference import calibration_tests
+from calibrant.resampling.joint import JointRows
+from tests.strategies import examples
+
+
+def telling(rng, n, share=0.2):
+    """Calibrated rows that were kept with a propensity of outcome, prediction and noise, which the weight undoes."""
+    v = 1.0 / (1.0 + np.exp(-rng.uniform(-4.0, 1.0, 6 * n)))
+    y = (rng.random(v.size) < v).astype(int)
+    keep = np.where(y == 1, 0.9, share) * np.exp(-0.5 * np.abs(rng.standard_normal(v.size))) * (0.5 + 0.5 * v)
+    kept = np.flatnonzero(rng.random(v.size) < keep)[:n]
+    return y[kept], v[kept], 1.0 / keep[kept]
+
+
+@examples(40)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_the_chance_in_the_file_makes_the_mean_excess_vanish(seed, by_outcome):
+    rng = np.random.default_rng(seed)
+    y, v, w = telling(rng, 200)
+    w = np.where(y == 1, 1.0, 5.0) if by_outcome else w
+    joint = JointRows.of(Rows.of(y, v, w))
+    v, q, (without, events) = joint.prediction, joint.chance, joint.mean
+    assert q * events * (1.0 - v) == pytest.approx((1.0 - q) * without * v)
+    assert joint.excess == pytest.approx(joint.weight * (joint.outcome - v))
+    mean = joint.mean[joint.outcome, np.arange(v.size)]
+    assert joint.excess == pytest.approx(joint.total * joint.weight / mean * (joint.outcome - q))
+    if by_outcome:
+        assert joint.weight == pytest.approx(mean)
+    # Fitted means reproduce the weights of either outcome on the whole, and along the line.
+    for outcome in (0, 1):
+        own = joint.outcome == outcome
+        assert float(np.mean(joint.weight[own] / mean[own])) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_redrawn_weights_are_those_of_neighbours_with_the_same_outcome():
+    y, v, w = telling(np.random.default_rng(0), 300)
+    joint = JointRows.of(Rows.of(y, v, w))
+    ratio, start, width = joint.neighbours
+    drawn = joint.weights(np.uint64(7), 1, 200)
+    outcome = (drawn > 0.0).astype(int)
+    assert outcome.mean(axis=1) == pytest.approx(joint.chance, abs=0.2)
+    assert outcome.mean() == pytest.approx(joint.chance.mean(), abs=0.02)
+    for row in range(0, 300, 17):
+        for k in (0, 1):
+            near = set((joint.mean[k, row] * ratio[start[k, row] : start[k, row] + width[k]]).round(12))
+            assert {abs(each) for each in drawn[row][outcome[row] == k].round(12)} <= near
+    assert joint.weights(np.uint64(7), 0, 1)[:, 0] == pytest.approx(np.where(joint.outcome == 1, 1, -1) * joint.weight)
+
+
+def test_every_redraw_has_the_squares_of_the_rows_and_no_order_of_them_shows():
+    y, v, w = telling(np.random.default_rng(1), 400)
+    order = np.random.default_rng(2).permutation(400)
+    one, other = (JointRows.of(Rows.of(y[o], v[o], w[o])) for o in (np.arange(400), order))
+    excess = one.excesses(np.uint64(3), 0, 70)
+    assert (excess == other.excesses(np.uint64(3), 0, 70)).all()
+    assert (excess[:, 64:] == one.excesses(np.uint64(3), 64, 6)).all()
+    assert (excess**2).sum(axis=0) == pytest.approx(np.full(70, (one.excess**2).sum()))
+    assert excess[:, 0] == pytest.approx(one.excess)
+
+
+def test_few_rows_of_an_outcome_are_refused():
+    y, v = np.r_[np.ones(int(LEAST_EFFECTIVE) - 1), np.zeros(50)], np.linspace(0.1, 0.9, int(LEAST_EFFECTIVE) + 49)
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match=r"sample_weight: leaves the equal of \d\.\d+ rows with the event"):
+        calibration_test(y, v, sample_weight=rng.uniform(1.0, 2.0, y.size))
+    with pytest.raises(InputError, match="rows without the event"):
+        calibration_test(1 - y, v, sample_weight=rng.uniform(1.0, 2.0, y.size))
+    assert calibration_test(y, v, sample_weight=rng.uniform(1, 2, y.size), outcome_free_weights=True).pvalue <= 1.0
+
+
+@pytest.mark.slow
+def test_weights_that_tell_outcomes_are_no_fault_of_the_predictions():
+    """Weights that stay where outcomes are drawn call nearly all of these calibrated samples off."""
+    rejected = {False: 0, True: 0}
+    for seed in range(40):
+        y, v, w = telling(np.random.default_rng(seed), 500)
+        for free in rejected:
+            test = calibration_test(y, v, sample_weight=w, outcome_free_weights=free, n_resamples=99, random_state=seed)
+            rejected[free] += test.reject
+    assert rejected[False] <= 8
+    assert rejected[True] >= 20
+    y, v, w = telling(np.random.default_rng(0), 2_000)
+    assert calibration_test(y, v**1.5, sample_weight=w, random_state=0).reject
+
+
+TESTS = [each for each in calibration_tests().values() if "sample_weight" in each.admits and not each.of_classes]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", [each for each in TESTS if each.null == "redrawn"], ids=lambda each: each.name)
+def test_p_values_of_every_test_lie_on_both_sides_of_a_half(test):
+    """Of calibrated rows whose weights tell outcomes: neither all small, nor all one, as where divisors do not fit."""
+    pvalues = []
+    for seed in range(24):
+        y, v, w = telling(np.random.default_rng(seed), 300)
+        options = {"n_resamples": 499 if test.name == "tcal_test" else 39, "random_state": seed}
+        pvalues.append(test.call(y, v, sample_weight=w, **options).pvalue)
+    assert sum(p <= 0.05 for p in pvalues) <= 6
+    assert 3 <= sum(p <= 0.5 for p in pvalues) <= 21
+
+
+@pytest.mark.slow
+def test_segments_of_weights_that_tell_outcomes():
+    found, planted = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y, v, w = telling(rng, 1_000)
+        kind = rng.choice(list("abc"), y.size)
+        for results, p in ((found, v), (planted, np.where(kind == "a", v**1.8, v))):
+            table = pa.table({"y": y, "p": p, "w": w, "kind": kind})
+            options = {"sample_weight": "w", "n_resamples": 199, "random_state": 0}
+            results.append(find_segments(table, y_true="y", y_prob="p", **options))
+    assert sum(each.reject for each in found) <= 2
+    assert sum([segment.name for segment in each.segments] == ["kind = a"] for each in planted) >= 6
