@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationGate, audit_table, calibration_gate
 from calibrant.cli.app import app
-from calibrant.door.censoring import Followed
-from calibrant.door.premises import Premises
+from calibrant.door.premises import Followed, Premises
 from calibrant.inference import regret_bounds
 from calibrant.inference.bounds.gate import rows_to_decide
 from calibrant.report.text import page

@@ -23,7 +23,7 @@ from calibrant import (
 )
 from calibrant.door.rows import Rows
 from calibrant.inference import corp_regions
-from calibrant.inference.testing import calibration, tail
+from calibrant.inference.testing import components, tail
 from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components
 from calibrant.inference.testing.lots import lots_of_rows
 from calibrant.inference.testing.registry import ROWS, calibration_tests
@@ -184,7 +184,7 @@ def grouped_rows(draw):
 def test_grouped_statistics_are_products_of_different_groups(rows):
     y, v, w, group = rows
     units = lots_of_rows(Rows.of(y, v, w, None, group))
-    parts, statistics = calibration.signed_statistics(units, 1, np.uint64(0))
+    parts, statistics = components.signed_statistics(units, 1, np.uint64(0))
     excess, variance = units.excess, units.variance
     n_blocks = parts.wave.shape[0]
     for (name, size), value in zip(parts.names, statistics[0], strict=True):

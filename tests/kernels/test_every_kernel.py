@@ -158,7 +158,7 @@ ARGUMENTS = {
         np.stack([rates(m)] * 128, axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 128)
     ),
     "excursions.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
-    "joint.draw_jointly": lambda m: (
+    "calibration.draw_jointly": lambda m: (
         p(m), np.ones((2, m)), ones(2), np.zeros((2, m), np.int64), ints([1, 1]), np.uint64(1), 0, out(m, 3)
     ),
     "interval.best_partition": lambda m: (
@@ -330,7 +330,7 @@ QUIET = {
     ("lower_lift.tied", "v"): REFUSED,
     **{("excursions.draw_events", name): REFUSED for name in ("prediction", "count")},
     ("excursions.scores", "evidence"): REFUSED,
-    **{("joint.draw_jointly", name): REFUSED for name in ("chance", "value", "ratio")},
+    **{("calibration.draw_jointly", name): REFUSED for name in ("chance", "value", "ratio")},
     **{("calibration.redrawn_statistics", name): REFUSED for name in ("units", "wave", "inverse")},
     ("canonical.draw_labels", "cumulative"): REFUSED,
     ("canonical.draw_labels", "uniform"): REFUSED,

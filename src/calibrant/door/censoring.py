@@ -67,43 +67,6 @@ class CensoredOutcomes(Result):
         return f"{known} at {self.horizon:g}; {most} (censoring is taken as independent of events)"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Followed(Result):
-    """What a result says of rows that were followed for a time.
-
-    Attributes
-    ----------
-    horizon : float
-        By when events count.
-    n_unknown : int
-        Rows whose outcome is not known, and that weigh nothing.
-    least_followed : float
-        The least share that may be followed to it; no row weighs more than one over it.
-    time, event : str
-        The columns of times and events.
-    strata : str or None
-        The column within whose values censoring is independent of events; None where all rows are taken alike.
-    """
-
-    horizon: float
-    n_unknown: int
-    least_followed: float
-    time: str
-    event: str
-    strata: str | None
-
-    def summary(self) -> str:
-        """Say what is taken as given."""
-        within = "" if self.strata is None else f" within values of column {self.strata}"
-        return (
-            f"Outcomes are of the event by {self.horizon:g} (horizon), from columns {self.time} and {self.event}. "
-            f"{counted(self.n_unknown, 'row')} left before, "
-            f"and known rows make up for them by weights. Rows are taken to leave independently of the event{within}. "
-            f"At least {self.least_followed:g} are followed to the horizon (least_followed). That share is estimated, "
-            "so that tests and ends of bounds are right with many rows only."
-        )
-
-
 def censored_outcomes(
     time: Column,
     event: Column,

@@ -8,11 +8,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.door.censoring import Followed
 from calibrant.door.values import ReadOnly, Result, counted
 
 _IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Followed(Result):
+    """What a result says of rows that were followed for a time.
+
+    Attributes
+    ----------
+    horizon : float
+        By when events count.
+    n_unknown : int
+        Rows whose outcome is not known, and that weigh nothing.
+    least_followed : float
+        The least share that may be followed to it; no row weighs more than one over it.
+    time, event : str
+        The columns of times and events.
+    strata : str or None
+        The column within whose values censoring is independent of events; None where all rows are taken alike.
+    """
+
+    horizon: float
+    n_unknown: int
+    least_followed: float
+    time: str
+    event: str
+    strata: str | None
+
+    def summary(self) -> str:
+        """Say what is taken as given."""
+        within = "" if self.strata is None else f" within values of column {self.strata}"
+        return (
+            f"Outcomes are of the event by {self.horizon:g} (horizon), from columns {self.time} and {self.event}. "
+            f"{counted(self.n_unknown, 'row')} left before, "
+            f"and known rows make up for them by weights. Rows are taken to leave independently of the event{within}. "
+            f"At least {self.least_followed:g} are followed to the horizon (least_followed). That share is estimated, "
+            "so that tests and ends of bounds are right with many rows only."
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -276,3 +312,23 @@ class Premises(Result):
     def _column(self, argument: str, other: str | None = None) -> str:
         name = self.columns.get(other or argument, self.columns.get(argument))
         return (other or argument) if name is None else f"column {name}"
+
+
+class Claim(Result):
+    """Base of results that are proved: their words and plain values end with what they take as given."""
+
+    __slots__ = ()
+    premises: Premises
+
+    @property
+    def sentence(self) -> str:
+        """Say what is proved, alone."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """One sentence, and what it takes as given."""
+        return f"{self.sentence}\n{self.premises.summary()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, with a sentence for each premise."""
+        return {**Result.to_dict(self), "premises": self.premises.to_dict()}

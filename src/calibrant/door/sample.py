@@ -134,6 +134,13 @@ class Sample:
         scale = float(self.weight.max())
         return float((self.weight / scale).sum() ** 2 / (self.squared_weight / scale / scale).sum())
 
+    @property
+    def weights_differ(self) -> bool:
+        """Whether rows count for more or less than one another."""
+        each = self.weight / self.count
+        same_within = np.allclose(self.squared_weight, self.weight * each, rtol=1e-12, atol=0.0)
+        return not (same_within and np.allclose(each, each[0], rtol=1e-12, atol=0.0))
+
     def mass(self) -> FloatArray:
         """Share of the weight on each prediction, shape (m,), adding up to 1."""
         return self.weight / self.total_weight

@@ -41,7 +41,6 @@ from calibrant.measures.registry import Measure, measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
 from calibrant.resampling.threads import beside
-from calibrant.sketch.sample import weights_differ
 
 _COSTLY = 100_000
 """Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
@@ -252,7 +251,7 @@ def audit_sample(
     with beside() as thread:
         certified = thread.submit(audited_distances, sample)
         witness = witness_from_sample(sample)
-        weighted, trials = weights_differ(sample), rows is not None and rows.trials is not None
+        weighted, trials = sample.weights_differ, rows is not None and rows.trials is not None
         units = units_drawn(sample, rows, draws, weighted)
         taught = thread.submit(teach, units)
         measured = {

@@ -41,7 +41,6 @@ from calibrant.kernels.sums import rows_dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import check_groups, random_signs
-from calibrant.sketch.sample import weights_differ
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -174,7 +173,7 @@ def reliability(
         why_not = _too_few_groups(grouped)
     elif paired is not None:
         why_not = _too_few_rows(paired)
-    elif rows is None and not outcome_free and sample.weight is not sample.count and weights_differ(sample):
+    elif rows is None and not outcome_free and sample.weight is not sample.count and sample.weights_differ:
         why_not = CELLS_MIX_WEIGHTS
     elif _unlike_weights(sample):
         why_not = "rows of one prediction weigh differently, and which of them had the event is not kept"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.decisions.cost import Cost
 from calibrant.decisions.curve import Acting
-from calibrant.door.censoring import Followed
 from calibrant.door.ends import Bracket
-from calibrant.door.premises import Premises
+from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
 from calibrant.findings.catalogue import answer, sentences

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
-from calibrant.door.censoring import LEAST_FOLLOWED, Followed, censored_outcomes
+from calibrant.door.censoring import LEAST_FOLLOWED, censored_outcomes
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError, Ways
+from calibrant.door.premises import Followed
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample
@@ -30,7 +31,7 @@ from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC
-from calibrant.sketch.sample import draws_of_cells, weights_differ
+from calibrant.sketch.sample import draws_of_cells
 from calibrant.tables.columns import may_hold_weights, perhaps_groups
 from calibrant.tables.entry import open_table
 from calibrant.tables.table import Columns, Table
@@ -170,7 +171,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
             outcome_free=request.outcome_free_weights,
             sampling_fractions=request.sampling_fractions,
         )
-        if rows.draws is None and (trials is not None or read.groups is not None or weights_differ(rows.sample)):
+        if rows.draws is None and (trials is not None or read.groups is not None or rows.sample.weights_differ):
             request.refuse("unbounded", *nothing_decided(request))
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
@@ -258,7 +259,7 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     sample = sketch.sample
     request.refuse(*chance_of(sample.binary, request.n_resamples))
-    if weights_differ(sample):
+    if sample.weights_differ:
         request.refuse(
             *(["unbounded", *nothing_decided(request)] if request.max_weight is None else []),
             *([] if request.find else ["weighted sums"]),

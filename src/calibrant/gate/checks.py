@@ -44,7 +44,7 @@ from calibrant.segments.request import EVERY, LEAST_LEVEL, Search, named
 from calibrant.sketch.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.keys import numbers_of
-from calibrant.sketch.sample import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
+from calibrant.sketch.sample import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import open_table, take_as_distinct
 from calibrant.tables.table import FINE, Table
@@ -94,7 +94,7 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
             before = _baseline(table, request.baseline, request, listener)
     read, names = read_opened(table, request, listener)
     refuse_own_columns(names, by=request.by)
-    if isinstance(read, CalibrationSketch) and weights_differ(read.sample):
+    if isinstance(read, CalibrationSketch) and read.sample.weights_differ:
         raise InputError(
             "by" if request.by else "baseline", "takes rows without weights, and the sketches hold weights"
         )

@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
-from calibrant.kernels.joint import draw_jointly
+from calibrant.kernels.calibration import draw_jointly
 from calibrant.kernels.sums import dot
 
 NEIGHBOURS = 10

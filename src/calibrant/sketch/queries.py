@@ -17,7 +17,7 @@ from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
 from calibrant.lazily import above
 from calibrant.sketch.bounds import ARITHMETIC, Moments, error_bound
-from calibrant.sketch.sample import gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
+from calibrant.sketch.sample import gate_of_cells, moments_from_cells, sample_from_cells
 
 if TYPE_CHECKING:
     from calibrant import Audit
@@ -251,7 +251,7 @@ class Answers(ABC):
         sample, cells = self._sample_and_moments()
         if not sample.binary:
             raise InputError("sketch", "holds event rates", allowed="the test needs single outcomes, each 0 or 1")
-        weighted = weights_differ(sample)
+        weighted = sample.weights_differ
         check_outcome_free(outcome_free_weights, True if weighted else None, None)
         if weighted:
             if not outcome_free_weights:

@@ -109,10 +109,3 @@ def draws_of_cells(sample: Sample, cells: Moments, max_weight: float | None) -> 
 def unweighted(sample: Sample) -> bool:
     """Whether every row weighs 1: weights that are counts are added up as such."""
     return np.array_equal(sample.weight, sample.count) and np.array_equal(sample.squared_weight, sample.count)
-
-
-def weights_differ(sample: Sample) -> bool:
-    """Whether rows count for more or less than one another."""
-    each = sample.weight / sample.count
-    same_within = np.allclose(sample.squared_weight, sample.weight * each, rtol=1e-12, atol=0.0)
-    return not (same_within and np.allclose(each, each[0], rtol=1e-12, atol=0.0))

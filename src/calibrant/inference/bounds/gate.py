@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from calibrant.door.arguments import check_level, fraction
-from calibrant.door.claim import Claim
 from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.outwards import outwards
-from calibrant.door.premises import Premises
+from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.inference.bounds.cells import AnyDraws, CellDraws

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import check_level, check_threshold, fraction
-from calibrant.door.claim import Claim
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import rounded_down, rounded_up
-from calibrant.door.premises import Premises
+from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws

@@ -1,16 +1,24 @@
-"""The components of `calibration_test`: what each looks at, and a p-value for it from a formula."""
+"""The components of `calibration_test`: what each looks at, its p-value from a formula, and its redraws."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.rows import Rows
 from calibrant.inference.testing.lots import UncertainLots
+from calibrant.inference.testing.result import impossible_rows
 from calibrant.kernels.calibration import LANES, redrawn_statistics
+from calibrant.resampling.joint import JointRows
+from calibrant.resampling.redraw import random_signs
 from calibrant.resampling.threads import in_blocks
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 MOST_BLOCKS = 2**10
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -184,3 +192,115 @@ def _log_tail(shape: FloatArray, x: FloatArray) -> FloatArray:
     from scipy.special import gammaln
 
     return np.asarray(-x + shape * np.log(x) - gammaln(shape) - np.log(x + 1.0 - shape))
+
+
+def lots_of_joint(joint: JointRows, rows: Rows) -> UncertainLots:
+    """The rows as lots, at their predictions and with their weights."""
+    one = np.ones(joint.weight.size)
+    ones, impossible = joint.outcome.astype(np.float64), impossible_rows(rows)
+    return UncertainLots(joint.prediction, one, ones, joint.weight, rows.y_prob.size, impossible, 0.0)
+
+
+def joint_statistics(
+    joint: JointRows, lots: UncertainLots, n_resamples: int, seed: np.uint64
+) -> tuple[Components, FloatArray]:
+    """Return the components, and statistics of the rows and of redrawn ones, shape (1 + n_resamples, names).
+
+    The excess w (y - v) of mean weights is that of the outcome over its chance, times a factor of v: directions are
+    those of rows with that chance, and with weights that have the excess's variance.
+    """
+    parts = Components.of(replace(lots, prediction=joint.chance, weight=joint.spread))
+    sizes, n_blocks = np.array(parts.sizes), parts.wave.shape[0]
+    total = float((joint.spread**2 * joint.chance * (1.0 - joint.chance)).sum())
+    inside = np.flatnonzero(np.diff(parts.block, prepend=-1))  # first row of each stretch that holds any
+    table = np.empty((1 + n_resamples, len(parts.names)))
+    ends = (2 ** np.arange(1, round(math.log2(n_blocks)))).cumsum()
+    scales = np.split(parts.inverse, ends)
+    joint.neighbours  # noqa: B018  # before threads ask for it
+
+    def fill(start: int, stop: int) -> None:
+        for first in range(start, stop, lanes_at_once):
+            look(first, table[first : min(stop, first + lanes_at_once)])
+
+    def look(first: int, out: FloatArray) -> None:
+        lanes = len(out)
+        excess = joint.excesses(seed, first, lanes)
+        sums, squares = np.zeros((n_blocks, lanes)), np.zeros((n_blocks, lanes))
+        sums[parts.block[inside]] = np.add.reduceat(excess, inside, axis=0)
+        out[:, 0] = sums.sum(axis=0) ** 2 / total + np.einsum("i,ij->j", parts.slope, excess) ** 2
+        excess *= excess
+        squares[parts.block[inside]] = np.add.reduceat(excess, inside, axis=0)
+        along = np.einsum("bk,bj->kj", parts.wave, sums)
+        out[:, 1 : 1 + sizes.size] = (along**2).cumsum(axis=0)[sizes - 1].T
+        for k, scale in enumerate(scales, 1 + sizes.size):
+            stretches = (scale.size, n_blocks // scale.size, lanes)
+            moved, own = (each.reshape(stretches).sum(axis=1) for each in (sums, squares))
+            out[:, k] = np.einsum("g,gj->j", scale, moved * moved - own)
+
+    lanes_at_once = joint.lanes
+    in_blocks(fill, 1 + n_resamples, work=joint.weight.size * n_resamples, multiple=lanes_at_once)
+    return parts, table
+
+
+_AT_ONCE = 64  # resamples
+
+
+def signed_statistics(lots: UncertainLots, n_resamples: int, seed: np.uint64) -> tuple[Components, FloatArray]:
+    """Return the components, and statistics of outcomes and of redrawn signs, shape (1 + n_resamples, names).
+
+    Each is |s P|^2 less the sum of squares in P, where s holds the signs of the groups, at first all 1, and P each
+    group's sums along directions that do not depend on outcomes. Products of different groups are what is left: their
+    mean is 0 for calibrated predictions with any dependence within groups, and for random signs.
+    """
+    from scipy import sparse
+
+    group, excess = lots.group, lots.excess
+    assert group is not None
+    n_groups = int(group.max()) + 1
+    parts = Components.of(replace(lots, n_rows=min(lots.n_rows, n_groups)))
+    n_blocks, sizes = parts.wave.shape[0], np.array(parts.sizes)
+    constant = 1.0 / math.sqrt(float(lots.variance.sum()))
+    line = np.stack([_sums(group, excess * each, n_groups) for each in (constant, parts.slope)], axis=1)
+    stretches = sparse.coo_array((excess, (group, parts.block)), (n_groups, n_blocks)).tocsr()
+    # Over 2, 4, ... stretches: which are joined, and one over the deviation of each.
+    ends = (2 ** np.arange(1, round(math.log2(n_blocks)))).cumsum()
+    scales = np.split(np.sqrt(parts.inverse), ends)
+    joins = [_joining(n_blocks, each.size) @ sparse.diags_array(each) for each in scales]
+
+    waves = np.asarray(stretches @ parts.wave)
+    along = [((COX, 2), line), *(((WAVES, size), waves[:, :size]) for size in parts.sizes)]
+    along += [((GROUPS, join.shape[1]), stretches @ join) for join in joins]
+    own = [np.asarray((columns * columns).sum(axis=1)) for _, columns in along]
+    mean = np.array([each.sum() for each in own])
+    products = np.array([((columns.T @ columns) ** 2).sum() for _, columns in along])
+    variance = 2.0 * (products - np.array([(each**2).sum() for each in own]))
+    # |s P|^2 is like a gamma variable of its mean and variance; where it is 0 nothing is said.
+    safe = np.where(mean > 0.0, mean, 1.0)
+    shape = safe**2 / np.maximum(variance, 1e-3 * safe**2)
+    names = tuple(name for name, _ in along)
+    fitted = replace(parts, names=names, shape=shape, stretch=shape / safe, shift=np.where(mean > 0.0, shape, 0.0))
+
+    rng = np.random.default_rng(int(seed))
+    statistics = np.empty((1 + n_resamples, len(along)))
+    for first in range(0, 1 + n_resamples, _AT_ONCE):
+        out = statistics[first : first + _AT_ONCE]
+        signs = random_signs(rng, (len(out), n_groups))
+        if first == 0:
+            signs[0] = 1.0
+        sums = np.asarray(stretches.T @ signs.T).T
+        out[:, 0] = ((signs @ line) ** 2).sum(axis=1)
+        out[:, 1 : 1 + sizes.size] = ((sums @ parts.wave) ** 2).cumsum(axis=1)[:, sizes - 1]
+        for k, join in enumerate(joins, 1 + sizes.size):
+            out[:, k] = (np.asarray(join.T @ sums.T) ** 2).sum(axis=0)
+    return fitted, statistics - mean
+
+
+def _sums(group: IntArray, column: FloatArray, n_groups: int) -> FloatArray:
+    return np.asarray(np.bincount(group, column, n_groups), np.float64)
+
+
+def _joining(n_blocks: int, groups: int) -> sparse.csr_array:
+    k = np.arange(n_blocks)
+    from scipy.sparse import coo_array
+
+    return coo_array((np.ones(n_blocks), (k, k * groups // n_blocks)), (n_blocks, groups)).tocsr()
