@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from calibrant.recalibration import SegmentRecalibrator
 from calibrant.recalibration.by_segment import boosting
 from calibrant.recalibration.by_segment.corrections import Fitting
+from calibrant.recalibration.by_segment.estimator import Candidates
 from tests.strategies import examples
 
 
@@ -99,6 +100,39 @@ def test_a_weight_is_so_many_rows(seed):
     single = Fitting(rows.offset[many], rows.outcome[many], np.ones(many.size))
     found = boosting._ranks_of(rows, table, sizes, np.arange(400))[1]
     assert found == pytest.approx(boosting._ranks_of(single, table[many], sizes, np.arange(many.size))[1], nan_ok=True)
+
+
+@examples(100)
+@given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=600), st.booleans())
+def test_neighbours_share_a_value_where_trees_have_too_few_bins(values, fewer):
+    rank = np.append(np.round(values, 1) if fewer else values, np.nan)
+    found = boosting._in_bins(rank)
+    assert np.isnan(found[-1])
+    rank, found = rank[:-1], found[:-1]
+    n_distinct = np.unique(rank).size
+    assert np.unique(found).size == min(n_distinct, 255)
+    assert n_distinct > 255 or (found == rank).all()
+    assert (np.diff(found[np.argsort(rank)]) >= 0.0).all()
+    assert (found[rank == 0.0] == 0.0).all()
+    assert (found * rank >= 0.0).all()
+    assert set(found.tolist()) <= set(rank.tolist()) | {0.0}
+
+
+def test_many_rows_leave_one_part_out(monkeypatch):
+    """Every method is then scored on the rows of that part; rows in groups are all left out in turn."""
+    monkeypatch.setattr("calibrant.recalibration.by_segment.estimator._MANY_ROWS", 400)
+    table, y, _ = drawn(20, n=2000)
+    fits = []
+    crossed = Candidates.crossed
+    monkeypatch.setattr(Candidates, "crossed", lambda self, splits: fits.append(splits) or crossed(self, splits))
+    one = SegmentRecalibrator(random_state=0).fit(table, y)
+    all_parts = SegmentRecalibrator(random_state=0).fit(table, y, groups=np.arange(2000))
+    assert [len(each) for each in fits] == [1, 5]
+    at = fits[0][0][1]
+    unchanged = next(score for score in one.scores_ if score.method == "unchanged")
+    v = table.y_prob.to_numpy()[at]
+    assert unchanged.log == pytest.approx(-np.log(np.where(y[at] == 1, v, 1.0 - v)).mean())
+    assert one.chosen_ == all_parts.chosen_
 
 
 @pytest.mark.slow

@@ -71,9 +71,12 @@ class Judge:
         columns = self.prediction.T[::-1] if self.classes else [self.prediction]
         keys = [each for each in (self.weight, self.group) if each is not None]
         order = np.lexsort([*keys, self.outcome, *columns])
-        weight = None if self.weight is None else self.weight[order]
-        group = None if self.group is None else self.group[order]
-        return Judge(self.outcome[order], self.prediction[order], weight, self.classes, group)
+        return self.part(order)
+
+    def part(self, at: Any) -> Judge:
+        """Some of the rows."""
+        weight, group = (None if each is None else each[at] for each in (self.weight, self.group))
+        return Judge(self.outcome[at], self.prediction[at], weight, self.classes, group)
 
     @property
     def mass(self) -> FloatArray:

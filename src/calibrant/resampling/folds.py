@@ -82,18 +82,14 @@ def _read_groups(groups: Any, n: int) -> npt.NDArray[Any]:
 def cross_fitted(
     fit_and_predict: Callable[[IntArray, IntArray], FloatArray], splits: list[Split], *, n_jobs: int | None = None
 ) -> FloatArray:
-    """Every row as predicted by a fit to the other parts: fit_and_predict(rows to fit to, rows to predict)."""
+    """Rows as predicted by a fit to the other parts, in their order: fit_and_predict(rows to fit to, to predict)."""
     if n_jobs is None:
         parts = [fit_and_predict(train, test) for train, test in splits]
     else:
         from sklearn.utils.parallel import Parallel, delayed
 
         parts = Parallel(n_jobs=n_jobs)(delayed(fit_and_predict)(train, test) for train, test in splits)
-    rows = np.concatenate([test for _, test in splits])
-    values = np.concatenate(parts)
-    predictions = np.empty_like(values)
-    predictions[rows] = values
-    return predictions
+    return np.asarray(np.concatenate(parts)[np.argsort(np.concatenate([test for _, test in splits]))])
 
 
 def _dealt(labels: npt.NDArray[Any], parts: int, seed: int) -> list[Split]:

@@ -171,6 +171,18 @@ def _ranks_of(rows: Fitting, table: FloatArray, sizes: Mapping[int, int], at: In
     return ranks
 
 
+def _in_bins(rank: FloatArray) -> FloatArray:
+    """At most as many values as trees have bins: neighbours share the one nearest 0; NaN stays.
+
+    With more of them each fit would look for weighted quantiles of all rows, bin by bin.
+    """
+    distinct, which = np.unique(rank[:-1], return_inverse=True)
+    starts = np.unique(np.arange(_MOST_CATEGORIES) * distinct.size // _MOST_CATEGORIES)
+    above, below = (each.reduceat(distinct, starts) for each in (np.minimum, np.maximum))
+    nearest = np.where(above > 0.0, above, np.minimum(below, 0.0))
+    return np.append(np.repeat(nearest, np.diff(starts, append=distinct.size))[which], np.nan)
+
+
 def _numbered(column: FloatArray, size: int) -> IntArray:
     """Cells as whole numbers; `size` is that of missing values."""
     return np.where(np.isnan(column), size, column).astype(np.int64)
@@ -196,7 +208,7 @@ def _with_scikit_learn(
     """Few trees at a time to Newton's working response: its classifier takes no offset (its issue 27109)."""
     steps: list[Any] = []
     score = rows.offset.copy()
-    ranks = _ranks_of(rows, table, sizes, at)
+    ranks = {feature: _in_bins(rank) for feature, rank in _ranks_of(rows, table, sizes, at).items()}
     table = _ranked(table, ranks)
     categories = [each for each in sizes if each not in ranks]
     losses = [] if validation is None else [_loss(rows, score, validation)]

@@ -183,7 +183,8 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     max_depth : {2, 1}
         Segments by single features and pairs, or by single features alone.
     cv : int, default 5
-        Number of parts that the rows are split into to compare repairs, with both outcomes in each.
+        Number of parts that the rows are split into to compare repairs, with both outcomes in each. Each is left out in
+        turn; of rows without groups only the first is, where it has 10,000 rows or more.
     level : float, default 0.05
         The interval of a gain in log score covers with probability 1 - level; a richer repair is kept if it lies
         above 0.
@@ -221,8 +222,8 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     cell and all others, new ones included, together; missing values have a cell of their own. In pairs the prediction
     counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a feature or pair
     are shrunk by the variance that its own cells show; see docs/recalibration.md. Trees are fitted by lightgbm if it is
-    installed, else more slowly by scikit-learn. Cost: cv + 1 fits of each repair; of corrections O(n d^2) operations
-    per step, with d features.
+    installed, else more slowly by scikit-learn. Cost: cv + 1 fits of each repair (two where one part is left out); of
+    corrections O(n d^2) operations per step, with d features.
 
     References
     ----------
@@ -325,7 +326,10 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         self.chosen_: str = self.method
         self.scores_: tuple[RepairScore, ...] = ()
         if self.method == "auto":
-            self.chosen_, self.scores_ = compared(rows, candidates.crossed(splits), first, self.level)
+            if rows.group is None and outcome.size >= _MANY_ROWS * self.cv:
+                splits = splits[:1]
+            left_out = np.sort(np.concatenate([test for _, test in splits]))
+            self.chosen_, self.scores_ = compared(rows.part(left_out), candidates.crossed(splits), first, self.level)
         # What helped parts of the rows may come to nothing on all of them: then it is what it was compared with.
         simpler = {score.method: score.simpler or first for score in self.scores_}
         everywhere = slice(None)
@@ -508,7 +512,7 @@ CLIP = 1e-12
 _BINS = 10
 _FINE_BINS = 64  # for trees, which put cells together again
 _PARTS = 5  # which are left out in turn to count the trees
-_MANY_ROWS = 10_000  # of which one part is enough to count them
+_MANY_ROWS = 10_000  # of which one part is enough to count them; left out they are enough to compare repairs
 
 
 class FeatureCuts(NamedTuple):
@@ -599,7 +603,7 @@ class Candidates:
         return fit_boosted(self._fitting(at, offset), self.table[at], self.cuts.categories, splits, self.seed)
 
     def crossed(self, splits: list[Split]) -> dict[str, FloatArray]:
-        """Every row as each candidate predicts it from the others."""
+        """Rows that are left out as each candidate predicts them from the others."""
 
         def predict(train: IntArray, test: IntArray) -> FloatArray:
             _, offset = self.mapped(train)
@@ -608,13 +612,12 @@ class Candidates:
             by_segment = corrected(offset[test], shift, blocks, cells, self.cuts.by_depth)
             trees = self.boosting(train, offset)
             boosted = offset[test] + (0.0 if trees is None else trees.change(self.table[test]))
-            return inner_expit(np.column_stack([offset[test], by_segment, boosted]))
+            unchanged = old_log_odds(None, self.rows.prediction[test])
+            return inner_expit(np.column_stack([offset[test], by_segment, boosted, unchanged]))
 
         changes = cross_fitted(predict, splits)
-        unchanged = {"unchanged": inner_expit(old_log_odds(None, self.rows.prediction))}
-        if self.recalibrator is not None:
-            unchanged["global"] = changes[:, 0]
-        return unchanged | {"segments": changes[:, 1], "boosting": changes[:, 2]}
+        before = {} if self.recalibrator is None else {"global": changes[:, 0]}
+        return {"unchanged": changes[:, 3], **before, "segments": changes[:, 1], "boosting": changes[:, 2]}
 
 
 def old_log_odds(fitted: Recalibrator | None, prediction: FloatArray) -> FloatArray:
