@@ -1,0 +1,122 @@
+"""What other programs read of this repository: the action, the hook of pre-commit, the citation, the recipe."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import calibrant
+
+ROOT = Path(__file__).parent.parent
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Calibrated predictions, overconfident ones, and a few."""
+    folder = tmp_path_factory.mktemp("rows")
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    right, wrong = (rng.random(4000) < each for each in (p, 0.5 + 0.1 * (p - 0.5)))
+    for name, y, n in (("within", right, 4000), ("beyond", wrong, 4000), ("undecided", right, 60)):
+        lines = "\n".join(f"{int(a)},{b:.6f}" for a, b in zip(y[:n], p[:n], strict=True))
+        (folder / f"{name}.csv").write_text(f"clicked,score\n{lines}\n")
+    return folder
+
+
+def run(folder, tmp_path, **inputs):
+    """Run the action's steps as a runner does: a file for outputs, one for the summary, the shell's own options."""
+    given = {name: inputs.get(name.replace("-", "_"), each.get("default")) for name, each in ACTION["inputs"].items()}
+    assert None not in given.values()
+    values = {"github.action_path": str(ROOT), **{f"inputs.{name}": value for name, value in given.items()}}
+
+    def filled(text):
+        return re.sub(r"\$\{\{ *([\w.-]+) *\}\}", lambda match: values[match[1]], text)
+
+    install, gate = ACTION["runs"]["steps"]
+    assert filled(install["run"]) == f'python -m pip install --quiet "{ROOT}"'
+    assert "${{ inputs" not in gate["run"]  # what users give is never part of a script
+    output, summary = tmp_path / "output", tmp_path / "summary"
+    environment = {name: filled(value) for name, value in gate["env"].items()}
+    environment |= {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "RUNNER_TEMP": str(tmp_path)}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", filled(gate["run"])],
+        env={**os.environ, **environment, "PATH": path},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    names = {each["value"].split(".")[-1].removesuffix(" }}") for each in ACTION["outputs"].values()}
+    assert names == set(outputs)
+    return done, outputs, summary.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "code"), [("within", 0), ("beyond", 1), ("undecided", 3)])
+def test_the_action_ends_with_the_verdict(rows, tmp_path, name, code):
+    columns = {"y_true": "clicked", "y_prob": "score"}
+    done, outputs, summary = run(rows, tmp_path, predictions=f"{name}.csv", max_distance="0.05", **columns)
+    assert done.returncode == code, done.stderr
+    assert outputs["verdict"] == name
+    assert outputs["exit-code"] == str(code)
+    comment = Path(outputs["comment"]).read_text()
+    assert comment.startswith(f"## Calibration gate of {name}.csv")
+    assert summary.startswith(comment)
+    assert "observed rate" in summary.split("<details>")[1]  # the picture
+    assert "<testcase" in Path(outputs["junit"]).read_text()
+
+
+@pytest.mark.slow
+def test_the_action_says_where_there_is_no_verdict(rows, tmp_path):
+    done, outputs, summary = run(rows, tmp_path, predictions="none.csv", max_distance="0.05")
+    assert done.returncode == 2
+    assert outputs["verdict"] == "error"
+    assert "Exit code 2" in summary
+    assert "none.csv" in done.stderr
+
+
+@pytest.mark.slow
+def test_arguments_are_parted_as_a_shell_does_and_not_run(rows, tmp_path):
+    given = "--y-prob '$(touch made) `touch made`'"
+    done, outputs, _ = run(
+        rows, tmp_path, predictions="within.csv", y_true="clicked", max_distance="0.05", arguments=given
+    )
+    assert not (rows / "made").exists()
+    assert outputs["verdict"] == "error"
+    assert "$(touch made) `touch made`" in done.stdout + done.stderr
+
+
+HELP = subprocess.run(
+    [sys.executable, "-m", "calibrant", "gate", "--help"], capture_output=True, text=True, check=True
+).stdout
+
+
+def test_the_hook_of_pre_commit_names_a_command():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    program, command = hook["entry"].split()
+    assert program in PROJECT["scripts"]
+    assert f"{program} {command} [OPTIONS]" in HELP
+    assert re.search(hook["files"], "data/predictions.parquet")
+    assert hook["language"] == "python"
+
+
+def test_versions_are_one():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text()
+    assert citation["version"] == PROJECT["version"] == calibrant.__version__
+    assert f'set version = "{PROJECT["version"]}"' in recipe
+    assert citation["license"] == PROJECT["license"]
+    run_needs = re.findall(r"^ {4}- ([\w-]+)", recipe.split("  run:")[1].split("test:")[0], re.M)
+    names = {re.match(r"[\w-]+", each)[0] for each in PROJECT["dependencies"]}
+    renamed = {"duckdb": "python-duckdb", "matplotlib": "matplotlib-base"}
+    assert set(run_needs) == {"python"} | {renamed.get(each, each) for each in names}
