@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from calibrant import InputError, calibration_gate
 from calibrant.cli.app import app
 from calibrant.door.arguments import LEAST_LEVEL
-from calibrant.door.errors import MissingLibraryError, optional
+from calibrant.lazily import MissingLibraryError, optional
 from tests.damage import P, Y
 
 pytestmark = pytest.mark.usefixtures("one_database")

@@ -41,7 +41,7 @@ def run(folder, tmp_path, **inputs):
         return re.sub(r"\$\{\{ *([\w.-]+) *\}\}", lambda match: values[match[1]], text)
 
     install, gate = ACTION["runs"]["steps"]
-    assert filled(install["run"]) == f'python -m pip install --quiet "{ROOT}"'
+    assert filled(install["run"]) == f'python -m pip install --quiet "{ROOT}[all]"'
     assert "${{ inputs" not in gate["run"]  # what users give is never part of a script
     output, summary = tmp_path / "output", tmp_path / "summary"
     environment = {name: filled(value) for name, value in gate["env"].items()}
@@ -108,6 +108,7 @@ def test_the_hook_of_pre_commit_names_a_command():
     assert f"{program} {command} [OPTIONS]" in HELP
     assert re.search(hook["files"], "data/predictions.parquet")
     assert hook["language"] == "python"
+    assert hook["additional_dependencies"] == PROJECT["optional-dependencies"]["files"]
 
 
 def test_versions_are_one():
@@ -117,6 +118,7 @@ def test_versions_are_one():
     assert f'set version = "{PROJECT["version"]}"' in recipe
     assert citation["license"] == PROJECT["license"]
     run_needs = re.findall(r"^ {4}- ([\w-]+)", recipe.split("  run:")[1].split("test:")[0], re.M)
-    names = {re.match(r"[\w-]+", each)[0] for each in PROJECT["dependencies"]}
+    extras = PROJECT["optional-dependencies"]
+    names = {re.match(r"[\w-]+", each)[0] for each in PROJECT["dependencies"] + extras["files"] + extras["report"]}
     renamed = {"duckdb": "python-duckdb", "matplotlib": "matplotlib-base"}
     assert set(run_needs) == {"python"} | {renamed.get(each, each) for each in names}

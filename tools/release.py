@@ -90,7 +90,7 @@ def build(python: str, folder: Path) -> dict[str, str]:
 def write_parts(python: str, folder: Path, version: str) -> None:
     """Write what an installation brings along (CycloneDX), of an environment that has the wheel alone; try it."""
     (wheel,) = DIST.glob("*.whl")
-    clean = environment(folder, str(wheel))
+    clean = environment(folder, f"{wheel}[all]")
     parts = DIST / f"sbom-{version}.cdx.json"
     run([python, "-m", "cyclonedx_py", "environment", clean, "--output-file", str(parts)])
     parts.write_text(parts.read_text().replace(f"{DIST.as_uri()}/", ""))  # where the wheel lay is nobody's part

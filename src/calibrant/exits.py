@@ -16,6 +16,7 @@ from types import FrameType
 from typing import IO, Any
 
 from calibrant.door.errors import InputError, Ways
+from calibrant.lazily import missing_library
 
 BAD_INPUT = 2
 UNFORESEEN = 70
@@ -123,9 +124,11 @@ def _explain(problem: BaseException) -> int:
     if isinstance(problem, InputError) or (isinstance(problem, OSError) and problem.errno in _USERS):
         tell("calibrant: " + in_words(problem).replace("\n", "\\n"))
         return BAD_INPUT
-    if isinstance(problem, ImportError) and problem.name == "NUMBA_DISABLE_JIT":  # which says that it cannot be so
-        tell(f"calibrant: {problem}")
-        return BAD_INPUT
+    if isinstance(problem, ImportError):
+        missing = missing_library("this command", problem)
+        if missing or problem.name == "NUMBA_DISABLE_JIT":  # which says that it cannot be so
+            tell(f"calibrant: {missing or problem}")
+            return BAD_INPUT
     first = next(iter(str(problem).splitlines()), "")
     kind = type(problem).__name__ + (f": {first:.200}" if first else "")
     tell(f"calibrant: something unforeseen: no verdict was reached ({kind}). {TRACEBACK}=1 shows the traceback.")

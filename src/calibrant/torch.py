@@ -11,10 +11,11 @@ import numpy as np
 
 from calibrant.door.arguments import positive
 from calibrant.door.columns import FloatArray, read_columns
-from calibrant.door.errors import InputError, optional
+from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.kernels.slopes import gap_prices, one_sided
 from calibrant.kernels.sums import dot
+from calibrant.lazily import optional
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.sketch.sketch import CalibrationSketch

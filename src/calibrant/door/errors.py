@@ -4,8 +4,7 @@ from __future__ import annotations
 
 __all__ = ["FileError", "InputError"]
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
 
@@ -59,34 +58,3 @@ class FileError(InputError):
     --------
     InputError
     """
-
-
-_INSTALLED_BY = {
-    "torch": "'calibrant[torch]'",
-    "torchmetrics": "torchmetrics 'calibrant[torch]'",
-    "ignite": "pytorch-ignite 'calibrant[torch]'",
-    "lm_eval": "lm_eval",
-}
-
-
-class MissingLibraryError(ModuleNotFoundError):
-    """A library is missing that its user installs; the message says how."""
-
-
-@contextmanager
-def optional(user: str, *libraries: str) -> Iterator[None]:
-    """Import libraries within, for `user`; an error names a missing one, and how to install it.
-
-    Raises
-    ------
-    MissingLibraryError
-        If one of them is.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as problem:
-        missing = (problem.name or "").partition(".")[0]
-        if missing not in libraries:
-            raise
-        sentence = f"{user} needs {missing}, which is not installed: pip install {_INSTALLED_BY[missing]}"
-        raise MissingLibraryError(sentence, name=missing) from None

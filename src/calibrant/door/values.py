@@ -71,7 +71,7 @@ class Result:
         """Words, for `print`."""
         return self.summary()
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """Words, for a notebook."""
         return f"<pre>{escape(self.summary())}</pre>"
 

@@ -22,6 +22,7 @@ from calibrant.drift.reference import FINE, readings_since
 from calibrant.drift.unchanged import ReferenceReading
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
+from calibrant.lazily import EXTRAS, optional
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.sample import sample_from_cells
@@ -76,6 +77,7 @@ class Period(Result):
         return f"{self.period}: {counted(self.n_rows, 'row')}, {means}. So far: {self.reading.summary()}.{since}"
 
 
+@optional("calibration_drift", *EXTRAS)
 def calibration_drift(
     frame: Any,
     *,

@@ -28,6 +28,7 @@ from calibrant.findings.parts import check_drift, in_parts
 from calibrant.findings.results import Audit
 from calibrant.findings.rows import given
 from calibrant.findings.sketch import road_of, with_bounds
+from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC
@@ -417,6 +418,7 @@ def audit_table(
 ) -> Comparison: ...
 
 
+@optional("audit_table", *EXTRAS)
 def audit_table(
     table: Any,
     *,

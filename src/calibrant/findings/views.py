@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.door.output import write_whole_bytes
 from calibrant.door.values import Result
-from calibrant.lazily import above
+from calibrant.lazily import MissingLibraryError, above
 
 
 def view(module: str, name: str) -> Any:
@@ -23,9 +23,12 @@ class Finding(Result):
         """The answer in about ten lines; `summary` is the whole page."""
         return str(view("text", "short")(self))
 
-    def _repr_html_(self) -> str:
-        """Page of a notebook: the first screen, sentences and picture."""
-        return str(view("notebook", "cell")(self))
+    def _repr_html_(self) -> str | None:
+        """Page of a notebook: the first screen, sentences and picture; None without matplotlib."""
+        try:
+            return str(view("notebook", "cell")(self))
+        except MissingLibraryError:
+            return None
 
     def summary(self) -> str:
         """Return it as a page of plain text, at most 80 columns wide."""

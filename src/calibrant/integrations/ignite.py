@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from calibrant.door.errors import optional
 from calibrant.integrations.values import check_measure, measured
+from calibrant.lazily import optional
 
 with optional("calibrant.integrations.ignite", "torch", "ignite"):
     import torch

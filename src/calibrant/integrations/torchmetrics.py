@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.door.errors import optional
 from calibrant.integrations.values import check_measure, measured, outcomes
+from calibrant.lazily import optional
 
 with optional("calibrant.integrations.torchmetrics", "torch", "torchmetrics"):
     import torch

@@ -25,6 +25,7 @@ from calibrant.inference.testing.poisson_binomial import mean_chance_interval
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
+from calibrant.lazily import EXTRAS, optional
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.measures.two_bin import two_bin_error_from_sample
@@ -117,6 +118,7 @@ class Segment(Result):
         return f"{name}: {size}, lower distance from calibration {self.lower_distance_bracket.summary()}."
 
 
+@optional("calibration_by_segment", *EXTRAS)
 def calibration_by_segment(
     frame: Any,
     *,

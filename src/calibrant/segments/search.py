@@ -18,6 +18,7 @@ from calibrant.door.request import MAX_DEPTH
 from calibrant.door.rows import Rows, not_taken
 from calibrant.door.values import ReadOnly, counted
 from calibrant.inference.testing.result import impossible_rows
+from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups
@@ -196,6 +197,7 @@ class _Described:
         )
 
 
+@optional("find_segments", *EXTRAS)
 def find_segments(
     frame: Any,
     *,

@@ -19,7 +19,7 @@ from calibrant.door.identity import CELLS, Identity, identity_of_cells, with_thi
 from calibrant.door.overlap import find_overlap, refuse
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
-from calibrant.lazily import above
+from calibrant.lazily import EXTRAS, above, optional
 from calibrant.sketch.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, coarser, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.queries import Answers
@@ -193,6 +193,7 @@ class CalibrationSketch(Answers):
         return sketch
 
     @classmethod
+    @optional("CalibrationSketch.from_frame", *EXTRAS)
     def from_frame(
         cls,
         frame: Any,

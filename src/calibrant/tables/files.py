@@ -246,12 +246,6 @@ class OpenedFile(InDuckDB):
         try:
             with self.files.unchanged():
                 yield
-        except ModuleNotFoundError as problem:
-            if problem.name != "pyarrow":
-                raise
-            raise FileError(
-                "file", f"{self.path!r}: Arrow files are read by pyarrow; install it with pip install pyarrow"
-            ) from None
         except Exception as problem:  # a damaged file makes readers raise anything, KeyErrors among them
             if isinstance(problem, InputError | ImportError) or lacks_memory(problem):
                 raise  # which says nothing about the file
