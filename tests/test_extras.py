@@ -37,12 +37,13 @@ calibrant.CalibrationSketch().update(y, p).audit().summary()
 ROADS = """
 import pandas
 frame = pandas.DataFrame({"y_true": y, "y_prob": p, "site": y})
+names = {"y_true": "y_true", "y_prob": "y_prob"}
 audit = calibrant.audit(y, p, random_state=0, n_resamples=0)
 roads = {
     "audit_table": lambda: calibrant.audit_table(frame),
-    "calibration_by_segment": lambda: calibrant.calibration_by_segment(frame, y_true="y_true", y_prob="y_prob", by="site"),
-    "find_segments": lambda: calibrant.find_segments(frame, y_true="y_true", y_prob="y_prob", features=["site"]),
-    "CalibrationSketch.from_frame": lambda: calibrant.CalibrationSketch.from_frame(frame, y_true="y_true", y_prob="y_prob"),
+    "calibration_by_segment": lambda: calibrant.calibration_by_segment(frame, **names, by="site"),
+    "find_segments": lambda: calibrant.find_segments(frame, **names, features=["site"]),
+    "CalibrationSketch.from_frame": lambda: calibrant.CalibrationSketch.from_frame(frame, **names),
     "ReliabilityDisplay": lambda: calibrant.ReliabilityDisplay,
     "calibrant.report.html": lambda: audit.to_html("report.html"),
 }
