@@ -336,8 +336,16 @@ def audited_distances(sample: Sample) -> tuple[LowerCertificate, float]:
     The second is an upper bound of the upper distance.
     """
     certificate = audited_certificate(sample)
-    _, domain = domain_of_predictions(sample)
+    domain = domain_of_predictions(sample)[1]
     return certificate, cost_of_partition(domain, rounded_partition(domain.mass, domain.v, domain.y, certificate))[1]
+
+
+def audited_parts(sample: Sample, certificate: LowerCertificate) -> IntArray:
+    """Part of each distinct prediction in the partition that an audit's upper end comes from."""
+    carries, domain = domain_of_predictions(sample)
+    parts = np.zeros(sample.n_distinct, np.int64)
+    parts[carries] = rounded_partition(domain.mass, domain.v, domain.y, certificate)
+    return parts
 
 
 def _row(mass: FloatArray, v: FloatArray, y: FloatArray, potentials: Potentials) -> Row:

@@ -98,14 +98,21 @@ def largest_correlation(v: FloatArray, b: FloatArray) -> float:
     return max(kernel.forward(v, key, last, order, rank, mass, nothing, nothing), 0.0)  # in this order NaN stays NaN
 
 
+def dual_path(sample: Sample) -> tuple[float, FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    """The smooth error, sums of residuals up to each prediction, the path near them that proves it, and a buffer."""
+    m = sample.n_distinct
+    key, last, order, rank, mass = _ranked_keys(sample.residual())
+    lowest, highest = np.empty(m, np.uint32), np.empty(m, np.uint32)
+    forward = max(kernel.forward(sample.prediction, key, last, order, rank, mass, lowest, highest), 0.0)
+    psi = np.empty(m + 1)
+    kernel.backward(key, last, lowest, highest, psi)
+    return forward, key, psi, mass
+
+
 def witness_from_sample(sample: Sample) -> Witness:
     """Witness of the smooth calibration error of a sample."""
     v, m = sample.prediction, sample.n_distinct
-    key, last, order, rank, mass = _ranked_keys(sample.residual())
-    lowest, highest = np.empty(m, np.uint32), np.empty(m, np.uint32)
-    forward = max(kernel.forward(v, key, last, order, rank, mass, lowest, highest), 0.0)
-    psi = np.empty(m + 1)
-    kernel.backward(key, last, lowest, highest, psi)
+    forward, key, psi, mass = dual_path(sample)
     upper = kernel.dual_value(v, key, psi)
     heights = np.empty(m)
     kernel.witness(v, key, psi, mass, np.empty(m, np.int64), heights)
