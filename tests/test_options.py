@@ -146,6 +146,7 @@ VALUES = {
         "--max-distance": Value(("0.3",)),
         "--threshold": Value(("0.3",)),
         "--html": Value(("out.html",)),
+        "--certificate": Value(("proof.json",)),
         "--level": Value(("0.3",)),
         "--resamples": Value(("0",)),
         "--seed": Value(("7",)),

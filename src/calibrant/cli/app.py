@@ -61,6 +61,9 @@ def audit_file(
         ),
     ],
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write here what proves the distances; check_certificate checks it alone.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     *,
     options: dict[str, Any],
@@ -88,8 +91,13 @@ def audit_file(
         inputs = [open_table(file, **where, argument="FILE") for file in files]
         if request.distinct:
             take_as_distinct(inputs, "FILE")
-        if html is not None:
-            check_target(html, "--html", [each for table in inputs for each in table.sources])
+        sources = [each for table in inputs for each in table.sources]
+        for target, option in ((html, "--html"), (certificate, "--certificate")):
+            if target is not None:
+                check_target(target, option, sources)
+                sources.append(str(target))
+        if certificate is not None and max(len(files), len(forecasts)) > 1:
+            raise InputError("certificate", "is of one FILE and one column of predictions")
         result: Audit | Comparison
         if len(forecasts) > 1:
             if len(files) > 1:
@@ -118,10 +126,15 @@ def audit_file(
             progress("Writing the report")
             with writing("--html"):
                 result.to_html(html)
+        if certificate is not None:
+            progress("Certificate")
+            with writing("--certificate"):
+                audited[0].certificate().write(certificate)
         progress.stop()
         show(result.to_json() if json else page(result))
-        if html is not None:
-            (tell if json else show)(f"Report: {html}")
+        for target, what in ((html, "Report"), (certificate, "Certificate")):
+            if target is not None:
+                (tell if json else show)(f"{what}: {target}")
 
 
 def _tell_of(file: str, sentence: str) -> None:

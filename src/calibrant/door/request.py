@@ -352,6 +352,18 @@ AUDIT = (
     *CENSORED,
     Idle("horizon", "outcome_free_weights", OF_TIMES),
     Idle("trials", "horizon", "cannot be used with trials: it is of single rows"),
+    *(
+        Idle(mode, "certificate", f"cannot be written: {why}")
+        for mode, why in {
+            "classes": "of classes nothing is certified; name one column as y_prob",
+            "log": "the checker reads columns, and a log of lm-evaluation-harness has none",
+            "sketches": "it is of single rows, and a sketch holds sums",
+            "sums": "it is of rows that are read, and so many are summed",
+            "horizon": "outcomes are made of times and events, which the checker does not do",
+            "fractions": "sampling fractions are made into weights, which the checker does not do",
+            "left out": "rows are left out, which the checker does not do",
+        }.items()
+    ),
     Idle("by", "horizon sampling_fractions", _NO_PARTS),
     Idle("search", "horizon", _NO_PARTS),
     Idle("drift", "horizon sampling_fractions", _NO_PARTS),
@@ -443,6 +455,7 @@ class AuditRequest(CalibrationRequest):
             "grouped": self.groups,
             "nothing tested": self.n_resamples == 0 and not self.by,
             "horizon": self.horizon is not None,
+            "left out": self.exclude_bad,
             "horizon of rows": self.horizon is not None and not self.groups,
             "no horizon": self.horizon is None,
         }

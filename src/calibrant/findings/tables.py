@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from calibrant.measures.certificate import Certificate
+
 
 _FEW_COLUMNS = 3
 _OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
@@ -53,11 +55,26 @@ ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weight
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audited:
-    """An audit, and outcomes, predictions and groups of its rows, if read whole, single and without weights."""
+    """An audit, and outcomes, predictions and groups of its rows, if read whole, single and without weights.
+
+    `columns` are outcomes, predictions and weights (or numbers of trials), if rows were read at all.
+    """
 
     audit: Audit
     rows: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
     groups: npt.NDArray[Any] | None = None
+    columns: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None] | None = None
+
+    def certificate(self) -> Certificate:
+        """What proves the audit's distances, of the columns of the file by their names there."""
+        from calibrant.measures.certificate import certificate_of_rows
+
+        assert self.columns is not None
+        names = dict(self.audit.columns)
+        if "trials" in names:
+            names["sample_weight"] = names.pop("trials")
+        label = self.audit.pos_label
+        return certificate_of_rows(*self.columns, columns=names, event=None if label is None else str(label))
 
 
 def names_of(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
@@ -95,6 +112,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     as_sums = not harness and table.summed
     if as_sums:
         table.check(request)
+        request.refuse("sums")
     as_sums = as_sums and not (request.groups or request.trials or request.sampling_fractions or request.horizon)
     result = _audit_of_sums(table, request, listener, last) if as_sums else _audit_of_rows(table, request, listener)
     audit = replace(
@@ -187,7 +205,8 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         pos_label=request.pos_label,
         followed=read.followed,
     )
-    return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
+    rows_alone = (columns[0], columns[1]) if single else None
+    return Audited(audit, rows_alone, read.groups, (columns[0], columns[1], columns[2] if trials is None else trials))
 
 
 def most_of(read: Columns, request: CalibrationRequest) -> float | None:

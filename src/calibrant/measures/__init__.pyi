@@ -5,6 +5,8 @@ from calibrant.measures.binned import binned_calibration_error_bound as binned_c
 from calibrant.measures.binned import calibration_bins as calibration_bins
 from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
 from calibrant.measures.canonical import squared_canonical_kernel_error as squared_canonical_kernel_error
+from calibrant.measures.certificate import Certificate as Certificate
+from calibrant.measures.certificate import calibration_certificate as calibration_certificate
 from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
 from calibrant.measures.corp import CorpDecomposition as CorpDecomposition
 from calibrant.measures.corp import corp_decomposition as corp_decomposition
@@ -40,6 +42,7 @@ from calibrant.measures.two_bin import squared_averaged_two_bin_error as squared
 
 __all__ = [
     "CalibrationBins",
+    "Certificate",
     "CorpDecomposition",
     "Coupling",
     "IntervalPartition",
@@ -50,6 +53,7 @@ __all__ = [
     "averaged_two_bin_calibration_error",
     "binned_calibration_error_bound",
     "calibration_bins",
+    "calibration_certificate",
     "calibration_distance",
     "check_coupling",
     "check_potentials",

@@ -199,7 +199,9 @@ def _proof_from_above(rows: _Rows, coupling: Coupling) -> tuple[int, list[int], 
     """What moving to the coupling's targets costs, after what goes there was made to fit either outcome's weight."""
     u, where = np.unique(coupling.u, return_inverse=True)
     share: dict[int, int] = {}
-    for target, mass in zip(_units(u), _units(np.bincount(where, coupling.mass, u.size)), strict=True):
+    for target, mass in zip(
+        _units(u), _units(np.asarray(np.bincount(where, coupling.mass, u.size), np.float64)), strict=True
+    ):
         if 0 < target < _UNIT and mass > 0:
             share[target] = share.get(target, 0) + mass
     for outcome, weights in enumerate((rows.zeros, rows.ones)):
@@ -292,15 +294,10 @@ def certificate_of_rows(
         "moments": rows.moments,
         **proofs,
     }
-    claims = {name: _bracket(proof.get("lower", 0), proof["upper"]) for name, proof in proofs.items()}
-    if "lower_distance" in claims:
-        lower, upper = claims["lower_distance"]
-        for name in ("upper_distance", "true_distance"):
-            if name in claims:
-                claims[name] = Bracket(lower, claims[name].upper)
-        if "upper_distance" in claims:
-            claims["true_distance"] = claims["upper_distance"]
-        del upper
+    least = proofs.get("lower_distance", {}).get("lower", 0)
+    claims = {name: _bracket(proof.get("lower", least), proof["upper"]) for name, proof in proofs.items()}
+    if "upper_distance" in claims:  # which the true distance is at most
+        claims["true_distance"] = claims["upper_distance"]
     return Certificate(claims, document)
 
 
