@@ -23,8 +23,8 @@ from calibrant import (
 )
 from calibrant.check_certificate import check
 from calibrant.measures import calibration_certificate
+from tests import certified as oracle
 from tests import exact
-from tests.oracles import certificate as oracle
 from tests.strategies import examples, samples
 
 CHECKER = Path(__file__).parents[1] / "src" / "calibrant" / "check_certificate.py"

@@ -173,6 +173,7 @@ MADE = {
     "Interval": lambda: calibrant.Interval(0.01, 0.04),
     "IntervalPartition": lambda: calibrant.measures.interval_calibration_partition(Y, V),
     "LowerCertificate": certificate,
+    "Certificate": lambda: calibrant.measures.calibration_certificate(Y, V),
     "CalibrationTest": lambda: calibrant.inference.calibration_tests()["cox_test"],
     "Measure": lambda: calibrant.measures.measures()["smooth_calibration_error"],
     "MeasureValue": lambda: audited().measures["smooth_calibration_error"],

@@ -1,0 +1,1 @@
+../src/calibrant/check_certificate.py
