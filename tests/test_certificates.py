@@ -25,10 +25,11 @@ from calibrant.check_certificate import check
 from calibrant.measures import calibration_certificate
 from tests import certified as oracle
 from tests import exact
+from tests.published import faults, read_schema
 from tests.strategies import examples, samples
 
 CHECKER = Path(__file__).parents[1] / "src" / "calibrant" / "check_certificate.py"
-UNIT = 2.0**-80
+SCHEMA = read_schema("certificate-1")
 
 
 def written(folder, y_true, y_prob, weight=None, document=None):
@@ -53,6 +54,7 @@ def confirmed(folder, sample, certificate):
     said = check(*written(folder, *sample, document=certificate.document))
     assert len(said) == sum(2 if "lower" in proof else 1 for proof in proofs(certificate.document).values())
     assert oracle.proves(certificate.document, *sample)
+    assert faults(certificate.to_dict(), SCHEMA, SCHEMA, "certificate") == []
     return certificate.claims
 
 
