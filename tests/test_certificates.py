@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from calibrant import (
     CalibrationSketch,
@@ -22,6 +23,7 @@ from calibrant import (
     upper_calibration_distance,
 )
 from calibrant.check_certificate import check
+from calibrant.cli.app import app
 from calibrant.measures import calibration_certificate
 from tests import certified as oracle
 from tests import exact
@@ -345,6 +347,30 @@ def test_labels_and_their_event(tmp_path):
     assert json.loads(proof.read_text())["event"] == "no"
     check(str(data), str(proof))
     assert audit(y_true, y_prob, n_resamples=0).n_rows == 50
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        (["label", "score"], ["--resamples", "0"]),
+        (["label", "score", "weight"], ["--resamples", "0", "--sample-weight", "weight"]),
+        (["share", "score", "n"], ["--resamples", "0", "--y-true", "share", "--trials", "n"]),
+        (["share", "score"], ["--y-true", "share"]),
+        (["label", "score", "who"], ["--resamples", "0", "--groups", "who"]),
+    ],
+)
+def test_files_of_every_kind_are_confirmed(tmp_path, columns, options):
+    rng = np.random.default_rng(1)
+    n = rng.integers(1, 9, 60)
+    rows = {"score": rng.random(60).round(3), "weight": rng.random(60), "n": n, "who": rng.integers(0, 12, 60)}
+    rows |= {"label": (rng.random(60) < rows["score"]) * 1, "share": rng.binomial(n, rows["score"]) / n}
+    data, proof = tmp_path / "rows.csv", tmp_path / "proof.json"
+    lines = zip(*(rows[name].tolist() for name in columns), strict=True)
+    data.write_text("\r\n".join([",".join(columns), *(",".join(map(repr, line)) for line in lines), ""]))
+    args = ["audit", str(data), "--certificate", str(proof), *options]
+    done = CliRunner().invoke(app, args)
+    assert done.exit_code == 0, done.output
+    assert len(check(str(data), str(proof))) == 5
 
 
 def test_results_of_other_rows_are_refused():
