@@ -54,7 +54,7 @@ def folder(tmp_path_factory):
 def confirmed(folder, sample, certificate):
     """Check it, by the file and by the reference, and return the claims."""
     said = check(*written(folder, *sample, document=certificate.document))
-    assert len(said) == sum(2 if "lower" in proof else 1 for proof in proofs(certificate.document).values())
+    assert len(said) == 1 + sum(2 if "lower" in proof else 1 for proof in proofs(certificate.document).values())
     assert oracle.proves(certificate.document, *sample)
     assert faults(certificate.to_dict(), SCHEMA, SCHEMA, "certificate") == []
     return certificate.claims
@@ -308,6 +308,7 @@ def test_the_command_confirms_and_refuses(folder, module):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         f"Confirmed for the rows of {paths[0]}:",
+        "columns {'y_true': 'y_true', 'y_prob': 'y_prob'}, event None",
         "smooth_error: upper end 0.085000000000000",
         "smooth_error: lower end 0.084999999999999",
         "lower_distance: upper end 0.091944444722500",
@@ -370,7 +371,7 @@ def test_files_of_every_kind_are_confirmed(tmp_path, columns, options):
     args = ["audit", str(data), "--certificate", str(proof), *options]
     done = CliRunner().invoke(app, args)
     assert done.exit_code == 0, done.output
-    assert len(check(str(data), str(proof))) == 5
+    assert len(check(str(data), str(proof))) == 6
 
 
 def test_results_of_other_rows_are_refused():

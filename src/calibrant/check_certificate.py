@@ -166,12 +166,12 @@ def check(data_path: str, certificate_path: str) -> list[str]:
     """A sentence for each claim; ValueError if one is not proved."""
     known = json.loads(Path(certificate_path).read_text(encoding="utf-8"), object_pairs_hook=once)
     need(known.pop("format") == "calibrant certificate 1", "it is no certificate of version 1")
-    bits, columns, rows, moments = (known.pop(name) for name in ("bits", "columns", "rows", "moments"))
+    bits, columns, event, rows, moments = map(known.pop, ("bits", "columns", "event", "rows", "moments"), [None] * 5)
     need(type(bits) is int and 1 <= bits <= 4096, "bits must be from 1 to 4096")
-    data = Data(read(data_path, columns, known.pop("event", None)), bits)
+    data = Data(read(data_path, columns, event), bits)
     need(rows == len(data.rows) and moments == data.moments, "it is of other data: the sums of w, wy, wv or wyv differ")
     need(len(known) > 0 and set(known) <= set(CLAIMS), f"it must claim some of {', '.join(CLAIMS)}, and nothing else")
-    said = []
+    said = [f"columns {columns}, event {event!r}"]
     for name, claim in known.items():
         need(set(claim) == CLAIMS[name], f"{name}: it must have {', '.join(sorted(CLAIMS[name]))}")
         lists = {key: each for key, each in claim.items() if type(each) is list}
