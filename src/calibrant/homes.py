@@ -37,7 +37,6 @@ HOMES = {
     "DistanceChainDisplay": "report.displays",
     "Estimate": "decisions.estimate",
     "Evidence": "findings.evidence",
-    "Example": "findings.decision",
     "FileError": "door.errors",
     "FoundSegment": "segments.results",
     "FoundSegments": "segments.results",

@@ -7,7 +7,6 @@ from calibrant.findings.classes import Confusion as Confusion
 from calibrant.findings.classes import ConfusionTable as ConfusionTable
 from calibrant.findings.classes import Question as Question
 from calibrant.findings.decision import Answer as Answer
-from calibrant.findings.decision import Example as Example
 from calibrant.findings.evidence import Evidence as Evidence
 from calibrant.findings.inequalities import Inequality as Inequality
 from calibrant.findings.regions import Region as Region
@@ -24,7 +23,6 @@ __all__ = [
     "Confusion",
     "ConfusionTable",
     "Evidence",
-    "Example",
     "Inequality",
     "MeasureValue",
     "Question",

@@ -19,7 +19,7 @@ from calibrant.findings.decision import State
 from calibrant.findings.words import NO_TRIALS
 from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome
-from calibrant.recalibration.gain import Direction, RecalibrationGain, direction_of
+from calibrant.recalibration.gain import RecalibrationGain
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
@@ -59,8 +59,6 @@ class Advice(Result):
     gain : RecalibrationGain or None
         What the averaged map gains on new rows, advised or not; None of classes, below ten events or ten rows without
         it, and where no change is due.
-    direction : str or None
-        Which way predictions err, as the averaged map has it; None where it is not sure.
     n_compared : int or None
         Of classes: rows that recalibrations were compared on.
     noise : float or None
@@ -80,7 +78,6 @@ class Advice(Result):
     fitted_map: Curve | MulticlassRecalibrator | None = None
     backwards: bool = False
     gain: RecalibrationGain | None = None
-    direction: Direction | None = None
     n_compared: int | None = None
     noise: float | None = None
     arguments: str = "y_prob, y_true"
@@ -114,8 +111,10 @@ class Advice(Result):
         raise KeyError(method)
 
 
-def advice_on_sample(sample: Sample, rows: Rows | None, state: State, level: float) -> Advice:
+def advice_on_sample(sample: Sample, rows: Rows | None, state: State, level: float, curve: AveragedCurve) -> Advice:
     """What to do about rows that were tested; `rows` are the same one by one where they differ in more than outcomes.
+
+    `curve` is the averaged map of them.
 
     Where the error is proved too small to matter by distance, the map may still be due, for what it gains.
     """
@@ -127,18 +126,16 @@ def advice_on_sample(sample: Sample, rows: Rows | None, state: State, level: flo
         return not_advised("that takes rows with the event and rows without")
     from calibrant.recalibration.choose import choose_on_sample
 
-    choice = choose_on_sample(sample if rows is None else rows.sample, rows, True, level)
-    gain, curve = choice.gain, choice.averaged
+    choice = choose_on_sample(sample if rows is None else rows.sample, rows, True, level, curve=curve)
+    gain = choice.gain
     if state == "too small to matter" and not (gain is not None and gain.matters and choice.chosen == "averaged"):
         return not_advised(NOT_DUE[state])
-    assert isinstance(curve, AveragedCurve)
     return Advice(
         choice.summary(),
         choice.chosen,
         fitted_map=choice.recalibrator,
         backwards=choice.direction == "wrong",
         gain=gain,
-        direction=direction_of(curve, level),
         arguments=_arguments(rows),
     )
 

@@ -24,8 +24,7 @@ from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_a
 from calibrant.findings.decision import decide, default_limit, rejected
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
-from calibrant.findings.regions import regions_from_witness
-from calibrant.findings.reliability import reliability
+from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.rows import Given, fractions_of, given
 from calibrant.findings.words import proved
@@ -250,6 +249,7 @@ def audit_sample(
     # Kernels release the interpreter's lock: what depends on nothing else runs beside the rest.
     with beside() as thread:
         certified = thread.submit(audited_distances, sample)
+        fitted = thread.submit(fitted_curve, sample if rows is None else rows.sample, rows)
         witness = witness_from_sample(sample)
         weighted, trials = sample.weights_differ, rows is not None and rows.trials is not None
         units = units_drawn(sample, rows, draws, weighted)
@@ -262,7 +262,8 @@ def audit_sample(
         tell("Reliability diagram")
         corp = corp_from_sample(sample)
         free = request.outcome_free_weights
-        table = reliability(sample, level, n_resamples, rng, rows, corp, outcome_free=free)
+        curve = fitted.result()
+        table = reliability(sample, level, rows, corp, curve)
         tell("Tests")
         most = None if draws is None else draws.most
         draw_seed = int(rng.integers(2**31))
@@ -296,15 +297,12 @@ def audit_sample(
         bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values)
         # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
         telling = test is None or rejected(test, gate)
-        regional = thread.submit(regions_from_witness, sample, witness, rows) if telling else None
+        regions = table.regions if telling else ()
         tell("What to do")
         advised = not_advised("not asked for")
         if advise:
             state = decide(test, gate)
-            advised = advice_on_sample(sample, rows, state, level)
-        regions = () if regional is None else regional.result()
-        if not request.n_resamples:
-            regions = tuple(replace(each, with_test=False) for each in regions)
+            advised = advice_on_sample(sample, rows, state, level, curve)
         tell("What it costs")
         cost, acting = costing.result()
     return Audit(

@@ -16,28 +16,25 @@ from calibrant.findings.decision import (
     USUAL_LIMIT,
     Answer,
     Blamed,
-    Example,
     action_of,
     blamed,
     decide,
     default_in_words,
     default_limit,
-    direction_of,
     disagreement,
-    examples,
     found_off,
     named_off,
     parts_off,
     rejected,
     told,
 )
+from calibrant.findings.regions import Region
 from calibrant.findings.words import (
     LABELS,
     MAX_WEIGHT,
     NO_TRIALS,
     found_in_words,
     one_outcome,
-    percent,
     periods_in_words,
     rate,
     segment_in_words,
@@ -51,7 +48,6 @@ from calibrant.recalibration.choice import falls_to
 from calibrant.recalibration.curves.registry import title_of
 
 if TYPE_CHECKING:
-    from calibrant.findings.reliability import Reliability
     from calibrant.findings.results import Audit
     from calibrant.inference.testing.result import TestResult
 
@@ -85,8 +81,8 @@ def answer(audit: Audit) -> Answer:
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
-    seen = examples(audit) if real and test is not None and test.reject else ()
-    direction = direction_of(seen, audit) if seen else None
+    proved = real and test is not None and test.reject
+    direction = audit.reliability.direction if proved else None
     value = audit.measures["lower_calibration_distance"].value
     found = Answer(
         state=state,
@@ -100,7 +96,7 @@ def answer(audit: Audit) -> Answer:
         max_distance=audit.max_distance,
     )
     if says_where(found, test) and blamed(audit, direction) is None:
-        found = replace(found, examples=told(direction, seen))
+        found = replace(found, examples=told(direction, audit.regions))
     return replace(found, headline=headline(found, audit), details=details(found, audit))
 
 
@@ -251,7 +247,7 @@ def _for_example(answer: Answer, audit: Audit) -> str:
     return told
 
 
-def _between(where: Example) -> str:
+def _between(where: Region) -> str:
     if where.low == where.high:
         return f"where it says {rate(where.low)}"
     low = "0%" if where.low < _NEAR < 10.0 * _NEAR < where.high else rate(where.low)
@@ -546,16 +542,3 @@ def _to_repair(audit: Audit) -> Blamed | None:
     """The segment that is to be recalibrated, and no other row."""
     found = audit.answer
     return blamed(audit, found.direction) if found.action in ("recalibrate", "look at the parts") else None
-
-
-def band_in_words(table: Reliability, level: float, rows: str) -> str:
-    """Whether, and over how much, the curve leaves the band."""
-    what, whole, sure = ("The reliability curve", "curve", confidence(level))
-    if table.kind != "curve":
-        what, whole = "The observed rates", "rates"
-    if not table.leaves_band:
-        return f"{what} keep{'s' * (whole == 'curve')} within the {sure} band of a calibrated predictor's {whole}."
-    return (
-        f"{what} leave{'s' * (whole == 'curve')} the {sure} band of a calibrated predictor's {whole} over "
-        f"{percent(table.outside or 0.0)} of the {rows}."
-    )

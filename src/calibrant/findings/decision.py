@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Answer", "Example"]
+__all__ = ["Answer"]
 
 import math
 from collections.abc import Mapping
@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from calibrant.door.coding import condition, equalities
-from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result
+from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import asked
-from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.recalibration.gain import Direction, RecalibrationGain
 
 if TYPE_CHECKING:
@@ -41,8 +40,6 @@ Action = Literal[
 ]
 
 USUAL_LIMIT, _PART = 0.02, 0.1
-_ONE_SIDED = 0.15  # of all that predictions must move, at most, the other way
-_EXPLAINED = 0.8  # of it, at least, by one change of side
 _NONE = 1e-12  # rates below are rounding
 
 
@@ -112,7 +109,7 @@ class Answer(Result):
         All of it: headline and details.
     max_distance : float
         The limit that was compared with.
-    examples : tuple of Example
+    examples : tuple of Region
         The ranges of predictions named in the headline: one or two, or none, as where it names a segment.
 
     See Also
@@ -129,7 +126,7 @@ class Answer(Result):
     headline: str
     details: tuple[str, ...]
     max_distance: float
-    examples: tuple[Example, ...] = ()
+    examples: tuple[Region, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -184,28 +181,6 @@ def rejected(test: TestResult, gate: GateResult | None) -> bool:
     A few of those may be predictions rounded to 0 or 1: they count where an error is proved of the population.
     """
     return test.reject or (test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0))
-
-
-def direction_of(examples: tuple[Example, ...], audit: Audit) -> Direction | None:
-    """As the averaged map has it; without one, as of classes, from where predictions err by more than noise."""
-    if audit.advice.gain is not None:
-        return audit.advice.direction
-    ordered = sorted(examples, key=lambda each: each.low)
-    return _of_moves(np.array([each.share * (each.happened - each.predicted) for each in ordered]))
-
-
-def _of_moves(moved: FloatArray) -> Direction:
-    """What is wrong with predictions that must move by this much, in their order."""
-    up, down = moved[moved > 0.0].sum(), -moved[moved < 0.0].sum()
-    if min(up, down) <= _ONE_SIDED * (up + down):
-        return "too low" if up >= down else "too high"
-    # Of the ways to split the predictions into a low and a high part the one that explains most.
-    below = np.concatenate([[0.0], np.cumsum(moved)])
-    lows_up = float((2.0 * below - below[-1]).max())  # low ones must rise and high ones fall
-    lows_down = float((below[-1] - 2.0 * below).max())
-    if max(lows_up, lows_down) < _EXPLAINED * (up + down):
-        return "uneven"
-    return "too confident" if lows_up >= lows_down else "not confident enough"
 
 
 def action_of(state: State, advice: Advice, parts: tuple[str, ...]) -> Action:
@@ -276,7 +251,7 @@ def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
     if direction not in ("too high", "too low") or audit.weighted:
         return None
     low = direction == "too low"
-    if any((each.happened > each.predicted) != low for each in examples(audit)):
+    if any((each.happened > each.predicted) != low for each in audit.regions):
         return None
     named, found = _named(audit), _found(audit)
     alone = (part for part in (*named[:1], *found[:1]) if not _others_err(part, [*named, *found]))
@@ -409,44 +384,11 @@ def _conditions(by: tuple[str, ...], key: tuple[object, ...]) -> frozenset[str]:
     return frozenset(condition(name, value) for name, value in zip(by, key, strict=True))
 
 
-_CLEAR, _SURE = 3.0, 4.0  # standard errors
-_MOST = 0.9  # of the rows
+_SURE = 4.0  # posterior standard deviations
 _SIDES = {"too low": (True, False), "too high": (False, True)}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Example(Result):
-    """A range of predictions, or a single one, that the headline of an answer names.
-
-    Attributes
-    ----------
-    low, high : float
-        First and last prediction of it.
-    predicted, happened : float
-        Weighted means of its predictions and of its outcomes.
-    share : float
-        Its share of the weight.
-    errors : float
-        How many standard errors lie between the two means.
-
-    See Also
-    --------
-    Answer, Region
-    """
-
-    low: float
-    high: float
-    predicted: float
-    happened: float
-    share: float
-    errors: float
-
-    def summary(self) -> str:
-        """Say what was predicted, and what happened."""
-        return f"From {self.low:.3g} to {self.high:.3g}: {self.predicted:.3g} predicted, {self.happened:.3g} happened."
-
-
-def told(direction: str | None, examples: tuple[Example, ...]) -> tuple[Example, ...]:
+def told(direction: str | None, examples: tuple[Region, ...]) -> tuple[Region, ...]:
     """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side.
 
     Of faults that are nearly all of one side, the other is listed as well where it is clear beyond doubt.
@@ -461,57 +403,3 @@ def told(direction: str | None, examples: tuple[Example, ...]) -> tuple[Example,
     first = examples[0]
     others = [each for each in examples if (each.happened < each.predicted) != (first.happened < first.predicted)]
     return (first, *others[:1])
-
-
-def examples(audit: Audit) -> tuple[Example, ...]:
-    """Where it errs by more than noise, the clearest first.
-
-    Of few distinct predictions each is looked at by itself; else the stretches of the smooth error's witness, and the
-    one that the test points at.
-    """
-    table, test = audit.reliability, audit.tests["calibration_test"].result
-    if table.kind == "levels" and not audit.rates:
-        levels = _of_levels(audit)
-    else:
-        levels = [
-            Example(
-                region.low, region.high, region.mean_prediction, region.mean_prediction + region.mean_error,
-                region.weight_share, abs(region.mean_error) / (region.standard_error or 1e-300),
-            )
-            for region in audit.regions
-            if region.exceeds_noise
-        ]  # fmt: skip
-    region = test.region if isinstance(test, CalibrationTestResult) else None
-    if region is not None and not (levels and (table.kind == "levels" or audit.n_groups is not None)):
-        # Where the test points at: it saw what the witness's stretches may miss.
-        p, n, share = region.mean_prediction, float(region.n_rows), region.n_rows / audit.n_rows
-        if audit.weighted:
-            share = float(table.mass[(table.prediction >= region.low) & (table.prediction <= region.high)].sum())
-            n *= audit.effective_rows / audit.n_rows
-        errors = abs(region.event_rate - p) * math.sqrt(n / max(p * (1.0 - p), 1e-300))
-        levels.append(Example(region.low, region.high, p, region.event_rate, share, errors))
-    return tuple(sorted(levels, key=lambda each: -each.errors))
-
-
-def _of_levels(audit: Audit) -> list[Example]:
-    table = audit.reliability
-    chance = table.prediction * (1.0 - table.prediction)
-    spread = np.sqrt(chance / np.maximum(table.count, 1.0)) if table.deviation is None else table.deviation
-    away = np.abs(table.outcome - table.prediction)
-    errors = np.where(away > 0.0, away / np.maximum(spread, 1e-300), 0.0)
-    errors[~((table.prediction > 0.0) & (table.prediction < 1.0))] = 0.0  # told by the test as impossible rows
-    shown = np.flatnonzero(errors >= _CLEAR)
-    levels = [
-        Example(
-            float(table.prediction[i]), float(table.prediction[i]), float(table.prediction[i]),
-            float(table.outcome[i]), float(table.mass[i]), float(errors[i]),
-        )
-        for i in shown
-    ]  # fmt: skip
-    same = max(float(table.mass[side * (table.outcome - table.prediction) > 0.0].sum()) for side in (1.0, -1.0))
-    if len(levels) > 1 and same > _MOST:
-        # All err one way, of which no single prediction is an example.
-        clearest = max(each.errors for each in levels)
-        low, high = table.prediction[[0, -1]].tolist()
-        levels.insert(0, Example(low, high, audit.mean_prediction, audit.base_rate, 1.0, clearest))
-    return levels

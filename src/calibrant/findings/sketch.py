@@ -98,17 +98,12 @@ def at_most(bound: float) -> str:
 
 
 def _of_rows(region: Region, cells: Moments) -> Region:
-    """The region from the first to the last prediction of its rows; sums over whole cells are those of their rows.
-
-    Cells are apart, so the nearest rows outside are the last of the cell before and the first of the cell after.
-    """
+    """The region from the first to the last prediction of its rows; sums over whole cells are those of their rows."""
     first, last = np.searchsorted(cells.low, region.low, "right") - 1, np.searchsorted(cells.high, region.high)
     return replace(
         region,
         low=float(cells.low[first]),
         high=float(cells.high[last]),
-        before=float(cells.high[first - 1]) if first else None,
-        after=float(cells.low[last + 1]) if last + 1 < cells.low.size else None,
     )
 
 

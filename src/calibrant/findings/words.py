@@ -30,8 +30,7 @@ CELLS_MIX_WEIGHTS = (
     "--outcome-free-weights (in Python outcome_free_weights=True) that weights say nothing of outcomes"
 )
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
-NO_REGION = "Over all rows, no range of predictions errs by more than noise."
-NO_REGION_SEEN = "Over all rows, no range of predictions stands out."  # where nothing was tested
+NO_REGION = "Over all rows, no range of predictions stands out."
 
 
 def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:

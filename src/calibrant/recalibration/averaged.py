@@ -121,7 +121,7 @@ class AveragedScaling(AveragedCurve, Recalibrator):
             If predictions or the level cannot be used.
         """
         check_is_fitted(self)
-        x = self._log_odds(read_predictions(y_prob))
+        x = self.log_odds(read_predictions(y_prob))
         z = np.clip(x, self.log_odds_[0], self.log_odds_[-1])
         middle = np.interp(z, self.log_odds_, self.corrected_) + (x - z)
         half = -ndtri(0.5 * check_level(level)) * np.interp(z, self.log_odds_, self.spread_)
@@ -139,4 +139,4 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         if not hasattr(self, "members_"):
             raise InputError("draws", "needs the fit itself; a map read from text or a file keeps mean and spread")
         rng, n_draws = generator(random_state), positive_integer(n_draws, "n_draws")
-        return np.asarray(expit(self.curves(self._log_odds(read_predictions(y_prob)), n_draws, rng)))
+        return np.asarray(expit(self.curves(self.log_odds(read_predictions(y_prob)), n_draws, rng)))

@@ -150,14 +150,20 @@ def choose_recalibrator(
 
 
 def choose_on_sample(
-    sample: Sample, rows: Rows | None, reject: bool, level: float, pvalue: float | None = None
+    sample: Sample,
+    rows: Rows | None,
+    reject: bool,
+    level: float,
+    pvalue: float | None = None,
+    curve: AveragedCurve | None = None,
 ) -> RecalibrationChoice:
-    """`choose_recalibrator` of pooled rows that were tested already; the map is a curve.
+    """`choose_recalibrator` of pooled rows that were tested already; the map is a curve, perhaps fitted already.
 
     `rows` are the same one by one where weights, trials or groups tell them apart; `reject` says whether they are
     proved miscalibrated.
     """
-    curve = AveragedCurve().fit_sample(sample) if rows is None else AveragedCurve().fit_rows(rows)
+    if curve is None:
+        curve = AveragedCurve().fit_sample(sample) if rows is None else AveragedCurve().fit_rows(rows)
     if rows is not None and sampled_by_outcome(rows):  # what depends on what is the same in the file
         sample = unweighted(rows).sample
     events, others = _numbers(curve, sample, rows)

@@ -21,7 +21,7 @@ _DRAWS, _SEED = 400, 0  # curves of the posterior; a constant seed, so that equa
 _TINY = 1e-300  # whose logarithm is finite
 _SMALL = 0.01  # of the score
 _POINTS = 120  # quantiles of the rows at which the direction is read
-_ONE_SIDED = 0.1  # of the points that count, fewer err the other way
+_ONE_SIDED, _MOSTLY = 0.1, 0.25  # of the error at sure points, and at likely ones, less is of the other side
 _FAR, _SEEN, _SHARE = 0.01, 5.0, 0.1  # extreme predictions; misses that must be seen there if so many rows are
 
 
@@ -158,9 +158,10 @@ def _percent(share: float) -> str:
 def direction_of(curve: AveragedCurve, level: float) -> Direction | None:
     """Which way predictions err, where the posterior is sure of it somewhere; None where it is nowhere.
 
-    Sure are the quantiles of the rows at which zero lies outside a simultaneous band around the mean correction. Where
-    one is, those count at which the mean is larger than its standard deviation: if nearly all of them err one way, so
-    do the predictions; else their changes of side decide. Where none is sure, the mean error of all rows may be.
+    Sure are the quantiles of the rows at which zero lies outside a simultaneous band around the mean correction; likely
+    those at which the mean is larger than its standard deviation. If nearly all error of the sure ones is of one side,
+    and most of the likely ones', so do the predictions err. Else the changes of side decide, of the likely ones whose
+    error is at least a tenth of the largest. Where none is sure, the mean error of all rows may be.
     """
     cells = curve.cells_
     share = np.cumsum(cells.mass) - 0.5 * cells.mass
@@ -172,10 +173,14 @@ def direction_of(curve: AveragedCurve, level: float) -> Direction | None:
     if not sure.any():
         low, high = np.quantile((expit(at + correction) - expit(at)).mean(axis=1), [level / 2.0, 1.0 - level / 2.0])
         return "too low" if low > 0.0 else "too high" if high < 0.0 else None
-    sides = np.sign(mean[np.abs(mean) > spread])
-    up = float((sides > 0.0).mean())
-    if min(up, 1.0 - up) < _ONE_SIDED:
+    error = expit(at + mean) - expit(at)
+    likely = error[np.abs(mean) > spread]
+    up, up_of_likely = (float(each[each > 0.0].sum() / np.abs(each).sum()) for each in (error[sure], likely))
+    one_sided = min(up, 1.0 - up) < _ONE_SIDED
+    others = 1.0 - up_of_likely if up > 0.5 else up_of_likely
+    if one_sided and others < _MOSTLY:
         return "too low" if up > 0.5 else "too high"
+    sides = np.sign(likely[np.abs(likely) > _ONE_SIDED * np.abs(likely).max()])
     if np.count_nonzero(np.diff(sides)) != 1:
         return "uneven"
     return "too confident" if sides[0] > 0.0 else "not confident enough"

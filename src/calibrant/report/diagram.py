@@ -6,113 +6,131 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from calibrant.door.ends import confidence
-from calibrant.report.frame import Drawable, heavy, heights, limits
+from calibrant.report.frame import Drawable, counts, heights, limits, near_an_end, place, probability
 from calibrant.report.look import COLOURS, new_axes, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from calibrant.door.columns import FloatArray
-    from calibrant.findings.decision import Example
-    from calibrant.findings.reliability import Reliability
-
+    from calibrant.findings.regions import Region
+    from calibrant.findings.reliability import Axis, Reliability
 
 _WITNESS_POINTS = 401
-_WEIGHTS = ((0.6, 0.45), (0.9, 0.8), (1.4, 1.0), (2.0, 1.0), (2.6, 1.0))  # width and opacity, by density
-_SHADED = 0.2  # where rows are fewer than this, on the scale of `heavy`, nothing is shaded
-_SIDES = (("high", "too high", r"\\\\"), ("low", "too low", "////"))
+_BARS = 50  # of the histogram
+_MOST_TICKS = 7  # of log-odds
+_SIDES = (("high", r"\\\\"), ("low", "////"))
 
 
-def draw_diagram(
-    audit: Drawable, ax: Axes | None = None, examples: Sequence[Example] = (), *, shaded: bool = True
-) -> Axes:
-    """Draw curves or level sets, consistency band, diagonal, base rate and examples, on new axes by default.
-
-    Where chance explains all of it, what lies between the curve and the diagonal is not `shaded`: it is no error.
-    """
+def draw_diagram(audit: Drawable, ax: Axes | None = None, examples: Sequence[Region] = ()) -> Axes:
+    """Draw the curve with its band, diagonal, isotonic curve, base rate and examples, on new axes by default."""
     ax = ax if ax is not None else new_axes()
     table = audit.reliability
-    low, high = limits(audit, examples)
-    ax.plot([low, high], [low, high], color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2)
-    draw = _draw_curve if table.kind == "curve" else _draw_levels
-    draw(audit, ax, shaded)
-    ax.set_xlim(low, high)
+    low, high = limits(audit)
     bottom, top = heights(table, low, high, [audit.base_rate, *(each.happened for each in examples)])
-    ax.set_ylim(bottom, top)
+    set_axis(ax, table.axis, (low, high), (bottom, top))
+    draw_diagonal(ax, table.axis, (low, high))
+    if table.kind == "curve":
+        _draw_curve(audit, ax)
+    else:
+        _draw_levels(audit, ax)
     ax.set_xlabel("prediction")
     ax.set_ylabel("observed rate")
     _draw_examples(examples, ax, bottom, (low, high))
-    muted: dict[str, Any] = {"color": COLOURS["muted"], "fontsize": "small", "zorder": 5, "ha": "right"}
-    ax.annotate("base rate", (high, audit.base_rate), (-2, 3), textcoords="offset points", **muted)
-    ends = [high - 0.03 * (high - low), high]
-    ax.plot(ends, [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5)
+    if bottom < audit.base_rate < top:
+        muted: dict[str, Any] = {"color": COLOURS["muted"], "fontsize": "small", "zorder": 5, "ha": "right"}
+        ax.annotate("base rate", (high, audit.base_rate), (-2, 3), textcoords="offset points", **muted)
+        ends = probability(place([low, high], table.axis) @ [[0.03, 0.0], [0.97, 1.0]], table.axis)
+        ax.plot(ends, [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5)
     tidy(ax)
     legend(ax)
     return ax
 
 
-def _draw_curve(audit: Drawable, ax: Axes, shaded: bool) -> None:
-    table = audit.reliability
-    x, y = table.prediction, table.outcome
+def set_axis(ax: Axes, axis: Axis, across: tuple[float, float], up: tuple[float, float] | None) -> None:
+    """Set ends, and where they are of log-odds the scale and ticks at round probabilities."""
+    for direction, ends in (("x", across), ("y", up)):
+        if ends is None:
+            continue
+        if axis == "log-odds":
+            getattr(ax, f"set_{direction}scale")("logit")
+            lines = getattr(ax, f"{direction}axis")
+            lines.set_major_locator(FixedLocator(_ticks(*ends)))
+            lines.set_minor_locator(NullLocator())
+            lines.set_major_formatter(FuncFormatter(lambda value, _position: near_an_end(value)))
+        getattr(ax, f"set_{direction}lim")(*ends)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round probabilities from low to high, few enough to be read."""
+    some: list[float] = []
+    for step in (1, 2, 3, 4, 6):
+        tails = [10.0**-k for k in range(1, 16) if k == 1 or k % step == 0]
+        some = [each for each in (*tails[::-1], 0.5, *(1.0 - tail for tail in tails)) if low <= each <= high]
+        if len(some) <= _MOST_TICKS:
+            break
+    if len(some) < 3:
+        halves = (0.02, 0.05, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.95, 0.98)
+        some = sorted({*some, *(each for each in halves if low <= each <= high)})
+    return some
+
+
+def _between(ends: Sequence[float], axis: Axis, number: int) -> FloatArray:
+    """Places evenly over an axis."""
+    first, last = place(ends, axis).tolist()
+    return np.linspace(first, last, number)
+
+
+def draw_diagonal(ax: Axes, axis: Axis, ends: tuple[float, float]) -> None:
+    """Draw where outcomes are as predicted."""
+    at = probability(_between(ends, axis, 2 if axis == "linear" else 99), axis)
+    ax.plot(at, at, color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2, label="calibrated")
+
+
+def _draw_curve(audit: Drawable, ax: Axes) -> None:
+    table, x = audit.reliability, audit.reliability.prediction
+    line, alone = _apart(table.outcome)
     if table.band_lower is not None and table.band_upper is not None:
-        label = f"if calibrated ({confidence(audit.level)})"
-        ax.fill_between(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
-    dense = heavy(table) > _SHADED
-    for side, where in zip(_SIDES, (dense & (y < x), dense & (y > x)), strict=True) if shaded else ():
-        _shade(ax, x, y, x, where, side)
-    ax.plot(x, table.isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
-    faded_curve(table, ax, COLOURS["curve"], "smoothed")
+        look: dict[str, Any] = {"color": COLOURS["band"], "zorder": 1}
+        label = f"{confidence(audit.level)} band"
+        ax.fill_between(x, table.band_lower, table.band_upper, lw=0, label=label, where=line, **look)
+        ax.vlines(x[alone], table.band_lower[alone], table.band_upper[alone], lw=5, **look)
+    isotonic = np.where(np.isfinite(table.outcome), table.isotonic, np.nan)
+    ax.plot(x, isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
+    draw_line(table, ax, COLOURS["curve"], "estimated rate")
 
 
-def _shade(ax: Axes, x: FloatArray, y: FloatArray, to: Any, where: Any, side: tuple[str, str, str]) -> None:
-    """Fill between two curves with a colour and, for readers who do not see it, a hatch."""
-    name, words, hatch = side
-    if not where.any():
-        return
-    ax.fill_between(x, y, to, where=where, interpolate=True, color=COLOURS[name], alpha=0.2, lw=0)
-    look: dict[str, Any] = {"facecolor": "none", "edgecolor": COLOURS[name], "hatch": hatch, "lw": 0}
-    ax.fill_between(x, y, to, where=where, interpolate=True, label=words or None, **look)
+def _apart(outcome: FloatArray) -> tuple[Any, Any]:
+    """Points of a line, and those that have none beside them."""
+    there = np.isfinite(outcome)
+    beside = np.r_[False, there[:-1]] | np.r_[there[1:], False]
+    return there, there & ~beside
 
 
-def faded_curve(table: Reliability, ax: Axes, colour: str, label: str, dashes: tuple[float, ...] | None = None) -> None:
-    """Draw a curve that is as heavy as its rows are dense, and fades out where there are almost none."""
+def draw_line(table: Reliability, ax: Axes, colour: str, label: str, dashes: tuple[float, ...] | None = None) -> None:
+    """Draw a curve, broken where there are no rows; a single point as a dot."""
     style: dict[str, Any] = {} if dashes is None else {"dashes": dashes}
-    step = np.minimum(len(_WEIGHTS) - 1, (heavy(table) * len(_WEIGHTS)).astype(int))
-    start = np.concatenate([[0], np.flatnonzero(np.diff(step)) + 1, [step.size - 1]])
-    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
-        width, alpha = _WEIGHTS[int(step[first])]
-        here = slice(first, last + 1)
-        line: dict[str, Any] = {"color": colour, "lw": width, "alpha": alpha, "solid_capstyle": "round", **style}
-        ax.plot(table.prediction[here], table.outcome[here], zorder=4, **line)
-    ax.plot([], [], color=colour, lw=2.2, label=label, **style)
+    ax.plot(table.prediction, table.outcome, color=colour, lw=2.2, zorder=4, label=label, **style)
+    _, alone = _apart(table.outcome)
+    ax.plot(table.prediction[alone], table.outcome[alone], color=colour, marker="o", ls="", ms=4, zorder=4)
 
 
-def _draw_levels(audit: Drawable, ax: Axes, shaded: bool) -> None:
+def _draw_levels(audit: Drawable, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.band_lower is not None and table.band_upper is not None:
-        label = f"if calibrated ({confidence(audit.level)})"
+        label = f"{confidence(audit.level)} band"
         ax.vlines(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
     if x.size > 1:
         ax.plot(x, table.isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
-    size = 18.0 + 160.0 * table.mass / table.mass.max()
-    looks: Any = (
-        (y < x, "high", "too high", "v"),
-        (y > x, "low", "too low", "^"),
-        (y == x, "curve", "exactly right", "o"),
-    )
-    if not shaded:
-        looks = ((y == y, "curve", "observed", "o"),)
-    for where, name, words, marker in looks:
-        if where.any():
-            look: dict[str, Any] = {"color": COLOURS[name], "alpha": 0.85, "lw": 0, "zorder": 4, "marker": marker}
-            ax.scatter(x[where], y[where], size[where], label=words, **look)
+    size = 18.0 + 100.0 * table.mass / table.mass.max()
+    ax.scatter(x, y, size, label="estimated rate", color=COLOURS["curve"], lw=0, zorder=4)
 
 
-def _draw_examples(examples: Sequence[Example], ax: Axes, bottom: float, ends: tuple[float, float]) -> None:
+def _draw_examples(examples: Sequence[Region], ax: Axes, bottom: float, ends: tuple[float, float]) -> None:
     """Where the headline's examples are: a bar along their predictions, and a ring at their means."""
     for k, each in enumerate(examples):
         label: dict[str, Any] = {"label": "headline"} if k == 0 else {}
@@ -140,22 +158,21 @@ def legend(ax: Axes, columns: int = 3, handles: float = 1.4) -> None:
     )
 
 
-def draw_density(audit: Drawable, ax: Axes, examples: Sequence[Example] = ()) -> Axes:
+def draw_density(audit: Drawable, ax: Axes) -> Axes:
     """Draw how many rows each prediction, or each small range of predictions, has."""
     table = audit.reliability
-    low, high = limits(audit, examples)
+    low, high = limits(audit)
     if table.kind == "levels":
-        x, rows = table.prediction, table.count
         width = 0.012 * (high - low)
+        rows, left, widths = table.count, table.prediction - width / 2.0, np.full(table.count.size, width)
     else:
-        inside = (table.prediction >= low) & (table.prediction <= high)
-        at = table.prediction[inside]
-        bins = max(1, min(64, at.size // 4))
-        rows, edges = np.histogram(at, bins, (at[0], at[-1]), weights=table.count[inside])
-        x, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0]) * 0.92
+        bins = max(1, min(_BARS, table.prediction.size // 4))
+        places = _between(table.prediction[[0, -1]].tolist(), table.axis, bins + 1)
+        rows, edges = counts(table, places), probability(places, table.axis)
+        left, widths = edges[:-1], np.diff(edges)
     some = rows[rows > 0]
     log = bool(some.max() > 30 * np.median(some))
-    ax.bar(x, rows, width, color=COLOURS["bars"], lw=0)
+    ax.bar(left, rows, widths, color=COLOURS["bars"], align="edge", lw=0.3, edgecolor="none")
     if log:
         ax.set_yscale("log")
         ax.set_ylim(0.7, some.max() * 2)
@@ -166,7 +183,7 @@ def draw_density(audit: Drawable, ax: Axes, examples: Sequence[Example] = ()) ->
         ax.set_ylim(0, some.max() * 1.08)
         ax.locator_params(axis="y", nbins=3, integer=True)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:,.0f}"))
-    ax.set_xlim(low, high)
+    set_axis(ax, table.axis, (low, high), None)
     ax.set_xlabel("prediction")
     ax.set_ylabel("rows (log)" if log else "rows")
     tidy(ax)
@@ -176,13 +193,16 @@ def draw_density(audit: Drawable, ax: Axes, examples: Sequence[Example] = ()) ->
 def draw_witness(audit: Drawable, ax: Axes) -> Axes:
     """Draw the witness of the smooth error: where it is higher, predictions are too low beside where it is lower."""
     low, high = limits(audit)
-    x = np.linspace(low, high, _WITNESS_POINTS)
+    axis = audit.reliability.axis
+    x = probability(_between((low, high), axis, _WITNESS_POINTS), axis)
     w = audit.witness(x)
     ax.axhline(0.0, color=COLOURS["muted"], lw=1)
-    for (name, _, hatch), where in zip(_SIDES, (w < 0.0, w > 0.0), strict=True):
-        _shade(ax, x, w, 0.0, where, (name, "", hatch))
+    for (name, hatch), where in zip(_SIDES, (w < 0.0, w > 0.0), strict=True):
+        ax.fill_between(x, w, 0.0, where=where, interpolate=True, color=COLOURS[name], alpha=0.2, lw=0)
+        look: dict[str, Any] = {"facecolor": "none", "edgecolor": COLOURS[name], "hatch": hatch, "lw": 0}
+        ax.fill_between(x, w, 0.0, where=where, interpolate=True, **look)
     ax.plot(x, w, color=COLOURS["curve"], lw=1.4)
-    ax.set_xlim(low, high)
+    set_axis(ax, axis, (low, high), None)
     ax.locator_params(axis="y", nbins=3)
     ax.set_ylabel("witness")
     tidy(ax)

@@ -5,11 +5,11 @@ from __future__ import annotations
 __all__ = ["DistanceChainDisplay", "ReliabilityDisplay"]
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, seeded
+from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class ReliabilityDisplay:
-    """A reliability diagram with its consistency band, and how many rows are where.
+    """A reliability diagram with its simultaneous band, and how many rows are where.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ReliabilityDisplay:
     base_rate : float
         Mean outcome.
     level : float
-        The band holds the whole curve of a calibrated predictor with probability 1 - level.
+        The band holds the whole curve with posterior probability 1 - level.
     ax_ : Axes
         What was drawn on last.
 
@@ -52,7 +52,7 @@ class ReliabilityDisplay:
     >>> import numpy as np
     >>> from calibrant import ReliabilityDisplay
     >>> y_prob = np.random.default_rng(0).random(500)
-    >>> display = ReliabilityDisplay.from_predictions(y_prob > 0.4, y_prob, random_state=0)
+    >>> display = ReliabilityDisplay.from_predictions(y_prob > 0.4, y_prob)
     >>> display.ax_.get_xlabel()
     'prediction'
     """
@@ -73,16 +73,20 @@ class ReliabilityDisplay:
         *,
         sample_weight: Column | None = None,
         level: float = 0.05,
-        n_resamples: int = N_RESAMPLES,
-        random_state: RandomState = None,
+        axis: Literal["auto", "linear", "log-odds"] = "auto",
         ax: Axes | None = None,
     ) -> Self:
         """Draw outcomes against predictions.
 
         Parameters
         ----------
-        y_true, y_prob, sample_weight, level, n_resamples, random_state
+        y_true, y_prob, sample_weight
             As for `audit`.
+        level : float, default 0.05
+            The band holds the whole curve with posterior probability 1 - level.
+        axis : {"auto", "linear", "log-odds"}
+            Scale of both axes; "auto" takes log-odds where more than half of the rows lie in the corners of a linear
+            axis.
         ax : matplotlib Axes, optional
             New ones by default.
 
@@ -97,9 +101,8 @@ class ReliabilityDisplay:
             If a column or option cannot be used.
         """
         sample = Sample.from_columns(y_true, y_prob, sample_weight)
-        check_band(level, n_resamples)
-        rng, _ = seeded(random_state)
-        table = reliability(sample, level, n_resamples, rng)
+        one_of(axis, ("auto", "linear", "log-odds"), "axis")
+        table = reliability(sample, check_level(level), axis=None if axis == "auto" else axis)
         rate = float(dot(sample.mass(), sample.prediction) + sample.residual().sum())
         return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(ax)
 
@@ -113,8 +116,7 @@ class ReliabilityDisplay:
         sample_weight: Column | None = None,
         pos_label: Any = None,
         level: float = 0.05,
-        n_resamples: int = N_RESAMPLES,
-        random_state: RandomState = None,
+        axis: Literal["auto", "linear", "log-odds"] = "auto",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the probabilities that a fitted classifier of two classes predicts; the rest as `from_predictions`."""
@@ -122,8 +124,7 @@ class ReliabilityDisplay:
             *predicted(estimator, X, y, pos_label),
             sample_weight=sample_weight,
             level=level,
-            n_resamples=n_resamples,
-            random_state=random_state,
+            axis=axis,
             ax=ax,
         )
 

@@ -1,4 +1,4 @@
-"""Frame of a reliability diagram: the part shown, and the density of rows along it."""
+"""Frame of a reliability diagram: the part of its axes that is shown, and how many rows lie where."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from scipy.special import expit
+
+from calibrant.findings.reliability import shown_ends
 
 if TYPE_CHECKING:
     from calibrant.door.columns import FloatArray
-    from calibrant.findings.decision import Example
-    from calibrant.findings.reliability import Reliability
+    from calibrant.findings.reliability import Axis, Reliability
     from calibrant.measures.smooth import Witness
 
-_NEAR = 15  # points of the curve over which the density of rows is averaged
-_NARROW = 0.25  # predictions in a narrower range fill the axis
-_SHOWN = 0.995  # share of the weight that the axis of predictions must hold where the rest would stretch it
 _PLENTY = 0.98  # share of the weight, the densest first, whose curve and band the other axis must hold
+_PAD = 0.03  # of an axis, beside what it must hold
 
 
 class Drawable(Protocol):
@@ -39,50 +39,68 @@ class Drawable(Protocol):
         """One minus the coverage of the band."""
 
 
+def place(values: FloatArray | Sequence[float], axis: Axis) -> FloatArray:
+    """Places of probabilities on an axis; infinite ones of 0 and 1 on that of log-odds."""
+    values = np.asarray(values, dtype=np.float64)
+    if axis == "linear":
+        return values
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values) - np.log1p(-values))
+
+
+def probability(places: FloatArray, axis: Axis) -> FloatArray:
+    """Probabilities at places of an axis."""
+    return places if axis == "linear" else np.asarray(expit(places))
+
+
 def heights(table: Reliability, low: float, high: float, more: Sequence[float]) -> tuple[float, float]:
     """Ends of the axis of outcomes: what is drawn where rows are plenty fits, noise where they are few may leave it."""
-    dense = density(table) if table.kind == "curve" else table.mass
-    order = np.argsort(-dense, kind="stable")
-    plenty = order[: 1 + int(np.searchsorted(np.cumsum(dense[order]), _PLENTY * dense.sum()))]
+    order = np.argsort(-table.mass, kind="stable")
+    plenty = order[: 1 + int(np.searchsorted(np.cumsum(table.mass[order]), _PLENTY * table.mass.sum()))]
     band = [each for each in (table.band_lower, table.band_upper) if each is not None]
-    columns = [table.outcome, table.isotonic, *band]
-    points = np.concatenate([*(each[plenty] for each in columns), [low, high], more])
+    columns = [each[plenty] for each in (table.outcome, *band)]
+    if table.axis == "log-odds":
+        points = np.concatenate([*columns, more])
+        points = place(np.clip(points[np.isfinite(points)], low, high), table.axis)
+        pad = 2.0 * _PAD * float(np.ptp(points)) + 0.1
+        ends = probability(np.array([points.min() - pad, points.max() + pad]), table.axis)
+        return float(ends[0]), float(ends[1])
+    points = np.concatenate([*columns, table.isotonic[plenty], [low, high], more])
     bottom, top = max(0.0, float(np.nanmin(points))), min(1.0, float(np.nanmax(points)))
-    pad = 0.03 * (top - bottom)
+    pad = _PAD * (top - bottom)
     return bottom - pad if bottom > 0.0 else -0.012 * top, top + pad if top < 1.0 else 1.0 + 0.012 * (1.0 - bottom)
 
 
-def limits(audit: Drawable, examples: Sequence[Example] = ()) -> tuple[float, float]:
-    """Ends of the axis of predictions: 0 and 1, unless nearly all of them keep to a narrow range."""
+def limits(audit: Drawable) -> tuple[float, float]:
+    """Ends of the axis of predictions: 0 and 1, unless nearly all of them keep to a narrow range, or to corners."""
     table = audit.reliability
     low, high = float(table.prediction[0]), float(table.prediction[-1])
-    if table.kind == "curve":
-        spare = 0.5 * (1.0 - _SHOWN)
-        sums = np.cumsum(table.mass) / table.mass.sum()
-        first, last = np.searchsorted(sums, [spare, 1.0 - spare])
-        low, high = (float(table.prediction[min(int(i), sums.size - 1)]) for i in (first, last))
-        step = float(table.prediction[1] - table.prediction[0])
-        shown = [each.predicted for each in examples]
-        low, high = min([low - step, *shown]), max([high + step, *shown])
-        low, high = max(low, float(table.prediction[0])), min(high, float(table.prediction[-1]))
-    span = max(high - low, 1e-3)
-    if span >= _NARROW:
-        return 0.0, 1.0
-    return max(0.0, low - 0.08 * span), min(1.0, high + 0.08 * span)
+    if table.axis == "linear":
+        return shown_ends(low, high)
+    ends = place([low, high], table.axis)
+    pad = _PAD * float(ends[1] - ends[0]) + 0.05
+    low, high = probability(np.array([ends[0] - pad, ends[1] + pad]), table.axis).tolist()
+    return low, min(high, 1.0 - 2.0**-53)
 
 
-def beyond(audit: Drawable, examples: Sequence[Example] = ()) -> float:
+def beyond(audit: Drawable) -> float:
     """Share of the weight whose predictions the axis leaves out."""
-    table, (low, high) = audit.reliability, limits(audit, examples)
-    return float(table.mass[(table.prediction < low) | (table.prediction > high)].sum())
+    table, (low, high) = audit.reliability, limits(audit)
+    inside = (table.prediction >= low) & (table.prediction <= high)
+    return max(0.0, 1.0 - float(table.mass[inside].sum()))
 
 
-def density(table: Reliability) -> FloatArray:
-    """How dense the rows are at each point of a curve, averaged over its neighbours."""
-    return np.asarray(np.convolve(table.mass, np.full(_NEAR, 1.0 / _NEAR), mode="same"))
+def counts(table: Reliability, edges: FloatArray) -> FloatArray:
+    """Rows between places of the axis: those of a point are spread evenly as far as it is the nearest one."""
+    at = place(table.prediction, table.axis)
+    ends = np.concatenate([at[:1], 0.5 * (at[:-1] + at[1:]), at[-1:]])
+    below = np.concatenate([[0.0], np.cumsum(table.count)])
+    return np.diff(np.interp(edges, ends, below))
 
 
-def heavy(table: Reliability) -> FloatArray:
-    """The same between 0, where there is hardly a row, and 1, on a scale that keeps sparse parts of large data."""
-    rows = np.convolve(table.count, np.full(_NEAR, 1.0), mode="same")
-    return np.asarray(np.log1p(rows) / np.log1p(rows.max()))
+def near_an_end(value: float) -> str:
+    """A probability, of very small ones, and those near 1, the power of ten."""
+    tail = min(value, 1.0 - value)
+    if tail > 0.8e-3:
+        return f"{value:.3g}"
+    return f"{'' if value < 0.5 else '1-'}{tail:.0e}".replace("e-0", "e-")

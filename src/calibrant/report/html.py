@@ -40,7 +40,7 @@ from calibrant.measures.registry import measures
 from calibrant.recalibration.curves.registry import title_of
 from calibrant.report.classes import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.frame import beyond
+from calibrant.report.frame import beyond, place
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram, drift_svg
 from calibrant.report.segments import found_svg, pair_names, pair_svg, pairs_to_draw, values_drawn
@@ -178,17 +178,18 @@ def _diagram(audit: Audit) -> dict[str, Any]:
     label = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
     picture, (left, right), (low, high) = diagram(audit)
     examples = audit.answer.examples
-    begin = examples[0].predicted if examples else audit.mean_prediction  # where the slider stands at first
+    first = examples[0].predicted if examples else audit.mean_prediction  # where the slider stands at first
+    begin = min(max(float(place([first], table.axis)[0]), low), high)
     return {
         "picture": _coloured(picture, label),
         "left": round(left, 5),
         "right": round(right, 5),
         "low": low,
         "high": high,
-        "start": round(1000.0 * min(1.0, max(0.0, (begin - low) / (high - low)))),
-        "beyond": beyond(audit, examples),
+        "start": round(1000.0 * (begin - low) / (high - low)),
+        "beyond": beyond(audit),
         "table": {
-            name: [None if math.isnan(x) else float(f"{x:.5g}") for x in column]
+            name: [None if math.isnan(x) else float(f"{x:.9g}") for x in column]
             for name, column in columns.items()
             if column is not None
         },

@@ -11,24 +11,20 @@ import numpy as np
 from calibrant.door.ends import confidence
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.results import Audit
-from calibrant.report.frame import heavy, heights, limits
+from calibrant.report.frame import heights, limits, near_an_end, place, probability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from calibrant.findings.reliability import Reliability
+    from calibrant.findings.reliability import Axis, Reliability
 
 _ROWS = 10
 _WIDEST, _NARROWEST = 60, 30
-_FEW = 0.5  # on the scale of `heavy`: where rows are fewer the curve's mark is a lighter one
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
     """Characters to draw with."""
 
-    many: str
-    few: str
+    curve: str
     band: str
     diagonal: str
     example: str
@@ -37,8 +33,8 @@ class Marks:
     corner: str
 
 
-UNICODE = Marks("●", "○", "░", "·", "◎", "│", "─", "└")
-ASCII = Marks("#", "o", ":", ".", "@", "|", "-", "+")
+UNICODE = Marks("●", "░", "·", "◎", "│", "─", "└")
+ASCII = Marks("#", ":", ".", "@", "|", "-", "+")
 
 
 def picture(finding: Audit | Comparison, width: int, marks: Marks) -> list[str]:
@@ -48,19 +44,17 @@ def picture(finding: Audit | Comparison, width: int, marks: Marks) -> list[str]:
 
 def _of_one(audit: Audit, width: int, marks: Marks) -> list[str]:
     examples, table = audit.answer.examples, audit.reliability
-    low, high = limits(audit, examples)
-    grid = Grid.of(width, (low, high), heights(table, low, high, [each.happened for each in examples]))
+    low, high = limits(audit)
+    grid = Grid.of(width, table.axis, (low, high), heights(table, low, high, [each.happened for each in examples]))
     if grid is None:
         return []
-    legend = [f"{marks.many} observed"]
+    legend = [f"{marks.curve} estimated rate"]
     if table.band_lower is not None and table.band_upper is not None:
         grid.between(table, marks.band)
-        legend.append(f"{marks.band} if calibrated ({confidence(audit.level)})")
+        legend.append(f"{marks.band} {confidence(audit.level)} band")
     grid.diagonal(marks.diagonal)
     legend.append(f"{marks.diagonal} as predicted")
-    weight = heavy(table) if table.kind == "curve" else np.ones(table.prediction.size)
-    if grid.curve(table, lambda i: marks.many if weight[i] >= _FEW else marks.few, marks.few):
-        legend.insert(1, f"{marks.few} few rows")
+    grid.curve(table, marks.curve)
     for each in examples:
         grid.put(each.predicted, each.happened, marks.example)
     if examples:
@@ -72,14 +66,16 @@ def _of_several(comparison: Comparison, width: int, marks: Marks) -> list[str]:
     ends = [limits(audit) for audit in comparison.audits]
     low, high = min(each[0] for each in ends), max(each[1] for each in ends)
     tall = [heights(audit.reliability, low, high, []) for audit in comparison.audits]
-    grid = Grid.of(width, (low, high), (min(each[0] for each in tall), max(each[1] for each in tall)))
+    tables = [audit.reliability for audit in comparison.audits]
+    axis = tables[0].axis if all(each.axis == tables[0].axis for each in tables) else "linear"
+    grid = Grid.of(width, axis, (low, high), (min(each[0] for each in tall), max(each[1] for each in tall)))
     if grid is None:
         return []
     grid.diagonal(marks.diagonal)
     legend = []
     for k, (audit, name) in enumerate(zip(comparison.audits, comparison.names, strict=True)):
         letter = chr(ord("a") + k)
-        grid.curve(audit.reliability, lambda _, letter=letter: letter, several="*")  # type: ignore[misc]
+        grid.curve(audit.reliability, letter, several="*")
         legend.append(f"{letter} {textwrap.shorten(name, 24, placeholder='..')}")
     return grid.lines(marks, [*legend, "* several", f"{marks.diagonal} as predicted"])
 
@@ -87,30 +83,35 @@ def _of_several(comparison: Comparison, width: int, marks: Marks) -> list[str]:
 class Grid:
     """Letters in rows and columns, over a range of predictions and one of outcomes."""
 
-    def __init__(self, columns: int, across: tuple[float, float], up: tuple[float, float], labels: list[str]) -> None:
-        self.across, self.up, self.labels = across, up, labels
+    def __init__(
+        self, columns: int, axis: Axis, across: tuple[float, float], up: tuple[float, float], labels: list[str]
+    ) -> None:
+        self.axis, self.ends, self.labels = axis, across, labels
+        self.across, self.up = (place(each, axis) for each in (across, up))
         self.columns = columns
         self.cells = [[" "] * columns for _ in range(_ROWS)]
-        self.centres = across[0] + (np.arange(columns) + 0.5) * (across[1] - across[0]) / columns
+        self.centres = self.across[0] + (np.arange(columns) + 0.5) * np.diff(self.across) / columns
 
     @classmethod
-    def of(cls, width: int, across: tuple[float, float], up: tuple[float, float]) -> Grid | None:
+    def of(cls, width: int, axis: Axis, across: tuple[float, float], up: tuple[float, float]) -> Grid | None:
         """Return a grid that is `width` wide with its labels; None where that is too narrow."""
         bottom, top = max(0.0, up[0]), min(1.0, up[1])
-        labels = _labels(bottom, top)
+        labels = _labels(bottom, top, axis)
         width = min(width, _WIDEST)
-        return None if width < _NARROWEST else cls(width - len(labels[0]) - 1, across, (bottom, top), labels)
+        return None if width < _NARROWEST else cls(width - len(labels[0]) - 1, axis, across, (bottom, top), labels)
 
     def row(self, outcome: float) -> int:
         """Row of an outcome, from the top; outside the grid where it is not shown."""
         if not np.isfinite(outcome):
             return -1
-        share = (outcome - self.up[0]) / max(self.up[1] - self.up[0], 1e-300)
+        at = float(np.clip(place([outcome], self.axis)[0], -1e3, 1e3))
+        share = (at - self.up[0]) / max(self.up[1] - self.up[0], 1e-300)
         return _ROWS - 1 if share == 0.0 else _ROWS - int(np.ceil(share * _ROWS - 1e-9))
 
     def column(self, prediction: float) -> int:
         """Column of a prediction."""
-        share = (prediction - self.across[0]) / (self.across[1] - self.across[0])
+        at = float(np.clip(place([prediction], self.axis)[0], -1e3, 1e3))
+        share = (at - self.across[0]) / (self.across[1] - self.across[0])
         return min(self.columns - 1, int(share * self.columns)) if 0.0 <= share <= 1.0 else -1
 
     def put(self, prediction: float, outcome: float, mark: str, several: str | None = None) -> None:
@@ -132,28 +133,24 @@ class Grid:
 
     def diagonal(self, mark: str) -> None:
         """Draw where outcomes would be as predicted."""
-        for centre in self.centres:
-            self.put(float(centre), float(centre), mark)
+        for centre in probability(self.centres, self.axis).tolist():
+            self.put(centre, centre, mark)
 
-    def curve(self, table: Reliability, mark: Callable[[int], str], few: str = "", several: str | None = None) -> bool:
-        """Draw the observed rates, and return whether the mark for few rows was used."""
-        used = False
+    def curve(self, table: Reliability, mark: str, several: str | None = None) -> None:
+        """Draw the curve's rates."""
+        at = probability(self.centres, self.axis)
         for column, i in self._points(table):
-            letter = mark(i)
-            used |= letter == few and np.isfinite(table.outcome[i])
-            self.put(float(self.centres[column]), float(table.outcome[i]), letter, several)
-        return bool(used)
+            self.put(float(at[column]), float(table.outcome[i]), mark, several)
 
     def _points(self, table: Reliability) -> list[tuple[int, int]]:
         """Columns, and the point of the table that each of them shows."""
         if table.kind != "curve":
             places = [(self.column(float(v)), i) for i, v in enumerate(table.prediction)]
             return [(column, i) for column, i in places if column >= 0]
-        step = float(table.prediction[1] - table.prediction[0])
-        near = np.rint((self.centres - table.prediction[0]) / step).astype(int)
+        at = place(table.prediction, self.axis)
         half = 0.5 * (self.across[1] - self.across[0]) / self.columns
-        inside = (self.centres >= table.prediction[0] - half) & (self.centres <= table.prediction[-1] + half)
-        return [(int(c), int(np.clip(near[c], 0, table.prediction.size - 1))) for c in np.flatnonzero(inside)]
+        inside = np.flatnonzero((self.centres >= at[0] - half) & (self.centres <= at[-1] + half))
+        return [(int(c), int(np.abs(at - self.centres[c]).argmin())) for c in inside]
 
     def lines(self, marks: Marks, legend: list[str]) -> list[str]:
         """The picture with its axes and its legend."""
@@ -163,14 +160,18 @@ class Grid:
         for k, row in enumerate(self.cells):
             drawn.append((f"{beside.get(k, ''):>{margin}}{marks.side}" + "".join(row)).rstrip())
         drawn.append(" " * margin + marks.corner + marks.foot * self.columns)
-        low, _, high = _labels(*self.across)[::-1]
+        low, _, high = _labels(*self.ends, self.axis)[::-1]
         between = " prediction ".center(max(12, self.columns - len(low.strip()) - len(high.strip())))
         drawn.append(f"{' ' * (margin + 1)}{low.strip()}{between}{high.strip()}".rstrip())
         return drawn + _in_lines(legend, margin + 1 + self.columns)
 
 
-def _labels(bottom: float, top: float) -> list[str]:
+def _labels(bottom: float, top: float, axis: Axis) -> list[str]:
     """The upper end, the middle and the lower end, as wide as one another."""
+    if axis == "log-odds":
+        middle = float(probability(place([bottom, top], axis).mean(), axis))
+        labels = [near_an_end(each) for each in (top, middle, bottom)]
+        return [f"{each:>{max(map(len, labels))}}" for each in labels]
     digits = 1 - int(np.floor(np.log10(top - bottom)))
     labels = [f"{value:.{digits}f}" for value in (top, 0.5 * (top + bottom), bottom)]
     return [f"{each:>{max(map(len, labels))}}" for each in labels]

@@ -10,8 +10,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from calibrant.report.diagram import draw_density, draw_diagram, faded_curve, legend
-from calibrant.report.frame import limits
+from calibrant.report.diagram import draw_density, draw_diagonal, draw_diagram, draw_line, legend, set_axis
+from calibrant.report.frame import heights, limits, place
 from calibrant.report.look import COLOURS, STYLE, as_svg, drawn, tidy
 
 if TYPE_CHECKING:
@@ -40,30 +40,29 @@ _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
 
 def draw_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     """Draw an audit's diagram, with the examples that its headline tells."""
-    answer = audit.answer
-    return draw_diagram(audit, ax, answer.examples, shaded=answer.state not in ("no evidence", "too few rows"))
+    return draw_diagram(audit, ax, audit.answer.examples)
 
 
 def figure(audit: Audit, size: tuple[float, float] = _SIZE) -> Figure:
     """Diagram above, histogram below, on one axis of predictions."""
-    examples = audit.answer.examples
     fig = Figure(figsize=size, layout="constrained")
     upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=(4.6, 1))
     draw_audit(audit, upper)
     upper.set_xlabel("")
-    draw_density(audit, lower, examples)
+    draw_density(audit, lower)
     fig.align_ylabels()
     return fig
 
 
 def diagram(audit: Audit) -> tuple[str, tuple[float, float], tuple[float, float]]:
     """The figure as an SVG element, where its axis of predictions begins and ends in shares of its width, and at which
-    predictions."""
+    places of that axis."""
     with mpl.rc_context(STYLE):
         fig = figure(audit)
         picture = as_svg(fig)  # which lays it out
     box = fig.axes[0].get_position()
-    return picture, (float(box.x0), float(box.x1)), limits(audit, audit.answer.examples)
+    low, high = place(limits(audit), audit.reliability.axis).tolist()
+    return picture, (float(box.x0), float(box.x1)), (low, high)
 
 
 def svg(audit: Audit, size: tuple[float, float] = _SIZE) -> str:
@@ -103,19 +102,22 @@ def _drift_figure(audit: Audit, width: float) -> Figure:
 
 def draw_curves(comparison: Comparison, ax: Axes) -> Axes:
     """Draw the curves of several audits in one picture, told apart without colour as well."""
+    tables = [audit.reliability for audit in comparison.audits]
     low, high = (
         end(ends) for end, ends in zip((min, max), zip(*map(limits, comparison.audits), strict=True), strict=True)
     )
-    ax.plot([low, high], [low, high], color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2, label="calibrated")
+    axis = tables[0].axis if all(each.axis == tables[0].axis for each in tables) else "linear"
+    up = [heights(each, low, high, []) for each in tables]
+    set_axis(ax, axis, (low, high), (min(each[0] for each in up), max(each[1] for each in up)))
+    draw_diagonal(ax, axis, (low, high))
     for k, (audit, name) in enumerate(zip(comparison.audits, comparison.names, strict=True)):
         table, (colour, dashes, marker) = audit.reliability, _LOOKS[k % len(_LOOKS)]
         name = textwrap.shorten(name, _LONGEST, placeholder="...") if " " in name else name[:_LONGEST]
         if table.kind == "curve":
-            faded_curve(table, ax, COLOURS[colour], name, dashes)
+            draw_line(table, ax, COLOURS[colour], name, dashes)
         else:
             size = 18.0 + 120.0 * table.mass / table.mass.max()
             ax.scatter(table.prediction, table.outcome, size, color=COLOURS[colour], marker=marker, lw=0, label=name)
-    ax.set_xlim(low, high)
     ax.set_xlabel("prediction")
     ax.set_ylabel("observed rate")
     tidy(ax)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calibrant.inference.comparison.pairwise import PairwiseComparison
     from calibrant.segments.by_column import Segment
 
-SCHEMA = 8
+SCHEMA = 9
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
 GATE_SCHEMA = 1
 """The same of a gate's."""
@@ -105,9 +105,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "inequalities": [{**asdict(each), "holds": each.holds} for each in audit.ties.inequalities],
         "reliability": {
             "kind": table.kind,
-            "bandwidth": table.bandwidth,
-            "outside": table.outside,
-            "leaves_band": table.leaves_band,
+            "axis": table.axis,
             "no_band": table.no_band,
             "prediction": table.prediction,
             "outcome": table.outcome,
@@ -153,11 +151,7 @@ def _bracket(bracket: Bracket, proofs: tuple[str, str]) -> dict[str, Any]:
 
 
 def _region(region: Region) -> dict[str, Any]:
-    """A region; its neighbours matter to its words alone."""
-    values = {
-        name: value for name, value in asdict(region).items() if name not in ("before", "after", "mean_prediction")
-    }
-    return {**values, "words": region.words, "exceeds_noise": region.exceeds_noise}
+    return {**asdict(region), "words": region.words}
 
 
 def _segment(segment: Segment) -> dict[str, Any]:

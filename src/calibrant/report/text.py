@@ -12,13 +12,12 @@ from rich.table import Table
 
 from calibrant.door.outwards import at_least, outwards
 from calibrant.door.values import counted
-from calibrant.findings.catalogue import band_in_words, code, discrimination, what_to_do
+from calibrant.findings.catalogue import code, discrimination, what_to_do
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import rejected
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     NO_REGION,
-    NO_REGION_SEEN,
     enough,
     number,
     percent,
@@ -88,9 +87,9 @@ def _of_audit(audit: Audit, console: Console, pictures: Sequence[str]) -> None:
         table.add_row(measure.shown, f"{measure.title}{_settings(measure.parameters)}. {means}")
     console.print(table)
 
-    _heading(console, "Where it errs (read off the witness of the smooth error)")
+    _heading(console, "Where it errs (by the averaged map)")
     if not audit.regions:
-        console.print(NO_REGION if audit.n_resamples else NO_REGION_SEEN)
+        console.print(NO_REGION)
     for region in audit.regions:
         _say(console, f"- {region.summary()}", indent="  ")
 
@@ -262,10 +261,8 @@ def beside_the_answer(tested: str, audit: Audit) -> str:
 def reality(audit: Audit) -> list[str]:
     """Sentences of the bounds and the band."""
     sentences = [sentence(proved_by(audit.gate, alone=True))] if audit.gate else []
-    if audit.reliability.outside is not None:
-        sentences.append(band_in_words(audit.reliability, audit.level, "weight" if audit.weighted else "rows"))
-    elif not audit.rates:
-        sentences.append(f"There is no consistency band: {audit.reliability.no_band}.")
+    if audit.reliability.no_band is not None and not audit.rates:
+        sentences.append(f"There is no band: {audit.reliability.no_band}.")
     return sentences
 
 

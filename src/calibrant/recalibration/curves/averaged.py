@@ -7,6 +7,7 @@ posterior mode and weighed by its evidence, both by Laplace's method. Nothing is
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -193,12 +194,14 @@ def _knots(cells: LogitCells, number: int, apart: float) -> FloatArray:
 
 
 class Member(NamedTuple):
-    """A fitted member: its name, weight in the average, coefficients, and a root of their posterior covariance."""
+    """A fitted member: its name, weight in the average, coefficients, a root of their posterior covariance, and the
+    logarithm of its weight up to a constant."""
 
     name: str
     weight: float
     coefficients: FloatArray
     root: FloatArray
+    log_weight: float
 
 
 def fitted_members(cells: LogitCells, basis: Basis) -> tuple[list[Member], float]:
@@ -216,7 +219,7 @@ def fitted_members(cells: LogitCells, basis: Basis) -> tuple[list[Member], float
     weight = np.exp(log_weight - log_weight.max())
     evidence = float(log_weight.max() + np.log(weight.sum()))
     weight /= weight.sum()
-    return [Member(n, float(w), c, r) for (n, _, c, r), w in zip(fits, weight, strict=True)], evidence
+    return [Member(n, float(w), c, r, e) for (n, e, c, r), w in zip(fits, weight, strict=True)], evidence
 
 
 def _mode(
@@ -314,24 +317,40 @@ class AveragedCurve(Curve):
         n = max(1.0, levels.effective_rows / design_effect)
         rows = levels.mass * n
         self.clip_ = _clip(levels.prediction, rows)
-        cells = LogitCells.of(self._log_odds(levels.prediction), rows, levels.rate, shift)
+        cells = LogitCells.of(self.log_odds(levels.prediction), rows, levels.rate, shift)
         basis = Basis(cells, _MORE_KNOTS if n >= _MANY_ROWS else _KNOTS)
         with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
             members, self.log_evidence_ = fitted_members(cells, basis)
-            grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
-            columns = basis(grid)
-            corrections = np.stack([columns @ each.coefficients for each in members])
-            weight = np.array([each.weight for each in members])
-            mean = weight @ corrections
-            own = np.stack([((columns @ each.root) ** 2).sum(axis=1) for each in members])
         self.members_, self.basis_, self.cells_ = members, basis, cells
         self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}
+        grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
+        mean, self.spread_ = self.moments(grid)
         self.log_odds_, self.corrected_ = grid, grid + mean
-        self.spread_ = np.sqrt(weight @ (own + (corrections - mean) ** 2))
         if self.monotone:
             light = 1e-6 * cells.rows.sum()  # of points between the cells
             rows_at = light + np.bincount(np.searchsorted(grid, cells.x), cells.rows, grid.size)
             self.corrected_ = isotonic(self.corrected_, rows_at)[0]
+
+    def moments(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of the posterior corrections at log-odds x, monotone or not."""
+        weight = np.array([each.weight for each in self.members_])
+        with threadpool_limits(1, user_api="blas"):
+            columns = self.basis_(x)
+            corrections = np.stack([columns @ each.coefficients for each in self.members_])
+            own = np.stack([((columns @ each.root) ** 2).sum(axis=1) for each in self.members_])
+        mean = weight @ corrections
+        return mean, np.sqrt(weight @ (own + (corrections - mean) ** 2))
+
+    def free(self) -> AveragedCurve:
+        """The same posterior of the members alone that bend anywhere; where none does, of all but the identity."""
+        names = {name for name, (_, grid) in MEMBERS.items() if grid[0].spline or grid[0].bumps}
+        some = [each for each in self.members_ if each.name in names] or self.members_[1:]
+        log_weight = np.array([each.log_weight for each in some])
+        weight = np.exp(log_weight - log_weight.max())
+        weight /= weight.sum()
+        other = copy(self)
+        other.members_ = [each._replace(weight=float(w)) for each, w in zip(some, weight, strict=True)]
+        return other
 
     def curves(self, x: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Log-odds of curves that are drawn from the averaged posterior at log-odds x, shape (n_draws, x.size)."""
@@ -344,12 +363,13 @@ class AveragedCurve(Curve):
         with threadpool_limits(1, user_api="blas"):
             return np.asarray(x + coefficients @ self.basis_(x).T)
 
-    def _log_odds(self, prediction: FloatArray) -> FloatArray:
+    def log_odds(self, prediction: FloatArray) -> FloatArray:
+        """Log-odds of predictions as the map reads them: those of 0 and 1 are moved."""
         low, high = self.clip_
         return np.asarray(np.log(np.maximum(prediction, low)) - np.log(np.maximum(1.0 - prediction, high)))
 
     def _map(self, prediction: FloatArray) -> FloatArray:
-        x = self._log_odds(prediction)
+        x = self.log_odds(prediction)
         z = np.clip(x, self.log_odds_[0], self.log_odds_[-1])
         return inner_expit(np.interp(z, self.log_odds_, self.corrected_) + (x - z))
 

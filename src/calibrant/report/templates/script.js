@@ -6,20 +6,23 @@ for (const figure of document.querySelectorAll("figure")) {
   const cursor = plot.querySelector(".cursor"), slider = lookup.querySelector("input");
   const said = lookup.querySelector("output"), table = JSON.parse(lookup.querySelector("script").textContent);
   const [left, right, low, high] = ["left", "right", "low", "high"].map((name) => Number(plot.dataset[name]));
-  const shown = (value) => (value > 0 && value < 0.01 ? value.toPrecision(2) : value.toFixed(3));
+  const shown = (value) => (value > 0 && value < 0.01 ? value.toPrecision(2) : value.toFixed(value > 0.99 && value < 1 ? 5 : 3));
+  const logOdds = plot.dataset.axis === "log-odds";
+  const place = (p) => (logOdds ? Math.log(p / (1 - p)) : p);
   const nearest = (x) => {
     let best = 0;
-    table.prediction.forEach((p, i) => { if (Math.abs(p - x) < Math.abs(table.prediction[best] - x)) best = i; });
+    table.prediction.forEach((p, i) => { if (Math.abs(place(p) - x) < Math.abs(place(table.prediction[best]) - x)) best = i; });
     return best;
   };
   const move = (x) => {
     const i = nearest(x), p = table.prediction[i];
     cursor.hidden = false;
-    cursor.style.left = `${100 * (left + ((right - left) * (p - low)) / (high - low))}%`;
+    cursor.style.left = `${100 * (left + ((right - left) * (place(p) - low)) / (high - low))}%`;
     const near = table.outcome[i] !== null;
-    let text = `At ${shown(p)}: ${near ? `observed ${shown(table.outcome[i])}` : "no rows near"}, isotonic ${shown(table.isotonic[i])}`;
+    let text = `At ${shown(p)}: ${near ? `${shown(table.outcome[i])} happen` : "no rows near"}`;
     if (near && table.lower && table.lower[i] !== null)
-      text += `; a calibrated predictor would show ${shown(table.lower[i])} to ${shown(table.upper[i])}`;
+      text += `, likely ${shown(table.lower[i])} to ${shown(table.upper[i])}`;
+    if (near) text += ` (isotonic ${shown(table.isotonic[i])})`;
     said.textContent = `${text}.`;
   };
   lookup.hidden = false;
