@@ -14,7 +14,6 @@ from scipy.stats import binomtest
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.drift.periods import calibration_drift
-from calibrant.findings.reliability import reliability
 from calibrant.inference.testing.calibration import calibration_test, test_lots
 from calibrant.inference.testing.chi_squared import hosmer_lemeshow_test
 from calibrant.inference.testing.classical import cox_test, spiegelhalter_test
@@ -85,9 +84,6 @@ _PARTS = (
     ("drift", 20, True, "uniform"),
     ("drift", 5, False, "mean 20%, beta(2, 8)"),
     ("drift", 5, False, "mean 5%, beta(1, 19)"),
-    ("band", 1, True, "uniform"),
-    ("band", 1, True, "mean 20%, beta(2, 8)"),
-    ("band", 1, True, "mean 5%, beta(1, 19)"),
 )
 _EVERY = ("weights over 1,000 times", "trials from 1 to 10,000", "200 groups of 10, correlation .3")
 
@@ -151,9 +147,8 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
             ["groups", "latent correlation", "predictions", "rejected", "rejected as rows"],
             second,
         )
-        + "\n## Segments, drift and the band, by group\n\n200 groups of 10, latent correlation .3. Rejected: any segment "
-        "(`calibration_by_segment`), any period (`calibration_drift`), or a curve that leaves its band (`audit`, 199 "
-        "resamples). A group's rows lie in one part, or each in any.\n\n"
+        + "\n## Segments and drift, by group\n\n200 groups of 10, latent correlation .3. Rejected: any segment "
+        "(`calibration_by_segment`), or any period (`calibration_drift`). A group's rows lie in one part, or each in any.\n\n"
         + table(["what", "parts", "a group's rows", "predictions", "rejected", "rejected as rows"], parted)
         + f"\n## Every test\n\nUniform predictions; {every[0][2]:,} samples per cell, of 300 weighted rows, of 100 rows of "
         "trials and of 200 groups of 10.\n\n" + table(["test", *_EVERY], third)
@@ -266,9 +261,6 @@ def _in_parts(what: str, parts: int, within: bool, predictions: str, trials: int
 
 def _parted(what: str, y: FloatArray, v: FloatArray, part: IntArray, group: FloatArray | None) -> bool:
     """Whether anything is rejected, by group or as rows."""
-    if what == "band":
-        rows = Rows.of(y, v, groups=group)
-        return bool(reliability(rows.sample, _LEVEL, 199, np.random.default_rng(0), rows).leaves_band)
     import pyarrow
 
     columns = {"y": y, "v": v, "part": part} | ({} if group is None else {"g": group})

@@ -11,12 +11,10 @@ from matplotlib.figure import Figure
 import calibrant
 from calibrant import synthetic
 from calibrant.door.columns import FloatArray
-from calibrant.door.sample import Sample
-from calibrant.findings.reliability import reliability
 from calibrant.inference.bounds.squared_error import squared_error_bootstrap, squared_error_interval
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
-from calibrant_papers.type_one import LEVEL, PREDICTIONS, REDRAWN
+from calibrant_papers.type_one import LEVEL, REDRAWN
 
 _RIVALS = ("tcal_test", *REDRAWN)
 _DEPARTURES: dict[str, tuple[str, tuple[float, ...], Callable[[int, float, int], tuple[FloatArray, FloatArray]]]] = {
@@ -99,14 +97,12 @@ def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
         f"Nominal 0.95. {trials:,} trials per row for bounds up to 2,000 rows, {few:,} else.\n\n## Bounds for the population\n\n"
         "Shifted uniform predictors, whose smooth error and lower distance are the shift. Both ends, together.\n\n"
         + table(["rows", "truth", *_COVERED, "mean width: population", "bootstrap"], bounds)
-        + "\n## Band and squared error, calibrated predictors\n\n"
-        "The band: share of the samples whose curve stays inside everywhere. Regions of the isotonic curve: consistency at each point, confidence at all points at once. Squared error of a binned calibrated predictor (truth 0): the theorem's interval where it applies, and the "
+        + "\n## Isotonic regions and squared error, calibrated predictors\n\n"
+        "Regions of the isotonic curve: consistency at each point, confidence at all points at once. Squared error of a binned calibrated predictor (truth 0): the theorem's interval where it applies, and the "
         "bootstrap's.\n\n"
         + table(
             [
                 "rows",
-                "band, uniform",
-                "band, skewed",
                 "isotonic: consistency",
                 "isotonic: confidence",
                 "squared: theorem",
@@ -131,16 +127,11 @@ def _bounds_coverage(n: int, shift: float, trials: int) -> list[float]:
 
 
 def _band_coverage(n: int, trials: int) -> list[object]:
-    inside: dict[str, list[float]] = {"uniform": [], "skewed": []}
     held, applied, resampled, answered, isotonic = 0, 0, 0, 0, 0
     consistent: list[float] = []
     values = np.linspace(0.05, 0.95, 10)
     for trial in range(trials):
         rng = np.random.default_rng([n, trial])
-        for kind, found in inside.items():
-            y_prob = PREDICTIONS[kind](rng, n)
-            sample = Sample.from_columns((rng.random(n) < y_prob).astype(np.float64), y_prob)
-            found.append(0.0 if reliability(sample, LEVEL, 199, rng).leaves_band else 1.0)
         y_prob = rng.choice(values, n)
         y_true = (rng.random(n) < y_prob).astype(np.float64)
         smooth = rng.random(n)
@@ -168,5 +159,4 @@ def _band_coverage(n: int, trials: int) -> list[object]:
     share = f"{held / applied:.3f}" if applied else "does not apply"
     again_share = f"{resampled / answered:.3f}" if answered else "refused"
     times = trials
-    means = [float(np.mean(found)) for found in (*inside.values(), consistent)]
-    return [*means, isotonic / times, share, again_share]
+    return [float(np.mean(consistent)), isotonic / times, share, again_share]

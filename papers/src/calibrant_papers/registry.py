@@ -101,7 +101,6 @@ _HOME = {
         "alarms of drift beside a reference, without and with a change; minutes",
     ),
     "unlike-groups": ("unlike_groups", "unlike_groups", "levels by groups that are few, rare, huge or unlike; minutes"),
-    "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated ranges called beyond noise; a minute"),
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "segment-repair": (
         "segment_repair",

@@ -48,6 +48,7 @@ _LARGE = 0.1  # of the largest error
 _NARROW = 0.25  # predictions in a narrower range fill the axis
 _STRETCHED = 0.0025  # share of the weight on either side that does not stretch the axis
 _BEYOND = 0.1  # of a row: nearer to 0 and 1 than this over all rows, predictions share one point
+_SOME = 16  # of them are read
 _SCALE = 2.0**64  # without rounding: among the smallest doubles steps would be rounded
 
 
@@ -124,10 +125,12 @@ def reliability(
     axis = axis_of(sample.prediction, mass) if axis is None else axis
     if levels:
         v = sample.prediction
-        points = _Points(v, curve.log_odds(v), np.ones(v.size, dtype=bool), mass, np.ascontiguousarray(sample.count))
+        none = np.empty(0)
+        points = _Points(v, none, none, np.ones(v.size, dtype=bool), mass, np.ascontiguousarray(sample.count))
     else:
         points = _points(sample, axis, curve)
-    at, x, near = points[:3]
+    at, near = points.prediction, points.near
+    x = np.concatenate([points.below, curve.log_odds(at), points.above])
     mean, _ = curve.moments(x)
     why_not, regions = _no_band(sample, rows), regions_of(sample, curve, level)
     lower = upper = None
@@ -136,14 +139,15 @@ def reliability(
         other, spread = free.moments(x)
         spread = np.maximum(np.sqrt(spread**2 + (other - mean) ** 2), 1e-12)
         drawn = free.curves(x, _DRAWS, np.random.default_rng(_SEED)) - x
-        largest = (np.abs(drawn - mean) / spread)[:, near].max(axis=1)
+        shown = np.pad(near, (points.below.size, points.above.size), constant_values=True)
+        largest = (np.abs(drawn - mean) / spread)[:, shown].max(axis=1)
         half = float(np.quantile(largest, 1.0 - level)) * spread
-        lower, upper = (np.where(near, expit(x + mean + side * half), np.nan) for side in (-1.0, 1.0))
+        lower, upper = (points.rates(expit(x + mean + side * half)) for side in (-1.0, 1.0))
     return Reliability(
         "levels" if levels else "curve",
         axis,
         at,
-        np.where(near, expit(x + mean), np.nan),
+        points.rates(expit(x + mean)),
         np.asarray(np.interp(at * _SCALE, corp.prediction * _SCALE, corp.recalibrated)),
         lower,
         upper,
@@ -155,18 +159,17 @@ def reliability(
     )
 
 
+_SIDES: dict[str, Direction] = {"l": "too low", "h": "too high", "lh": "too confident", "hl": "not confident enough"}
+
+
 def _agreed(direction: Direction | None, regions: tuple[Region, ...]) -> Direction | None:
-    """The direction, unless ranges that hold a tenth of the largest error err otherwise: then it is uneven."""
+    """The direction, unless ranges that hold a tenth of the largest error err otherwise: then it is theirs."""
     error = [each.share * abs(each.mean_error) for each in regions]
     large = [each for each, size in zip(regions, error, strict=True) if size >= _LARGE * max(error)]
-    told = "".join(each.direction[0] for each in sorted(large, key=lambda each: each.low))
-    fits = {
-        "too high": "l" not in told,
-        "too low": "h" not in told,
-        "too confident": "hl" not in told,
-        "not confident enough": "lh" not in told,
-    }
-    return direction if direction is None or fits.get(direction, True) else "uneven"
+    sides = "".join(each.direction[0] for each in sorted(large, key=lambda each: each.low))
+    sides = "".join(side for k, side in enumerate(sides) if k == 0 or sides[k - 1] != side)
+    fits = direction in (None, "uneven") or sides in "".join(key for key, name in _SIDES.items() if name == direction)
+    return direction if fits else _SIDES.get(sides, "uneven")
 
 
 def fitted_curve(sample: Sample, rows: Rows | None) -> AveragedCurve:
@@ -209,16 +212,28 @@ def _nearly_all(place: FloatArray, mass: FloatArray) -> tuple[float, float]:
 
 
 class _Points(NamedTuple):
-    """Points over the axis: predictions, the log-odds at which the curve is read, which are in no gap, and what is near.
+    """Points over the axis: predictions, which of them lie in no gap, the share of the weight and the rows nearest.
 
-    Of the axis of log-odds the first and the last may stand for all predictions beyond them.
+    Of the axis of log-odds the first and the last may stand for all predictions beyond them, of which `below` and
+    `above` are some log-odds, evenly by rank.
     """
 
     prediction: FloatArray
-    log_odds: FloatArray
+    below: FloatArray
+    above: FloatArray
     near: npt.NDArray[np.bool_]
     mass: FloatArray
     rows: FloatArray
+
+    def rates(self, rates: FloatArray) -> FloatArray:
+        """Rates at the points, NaN in gaps, of those read below, at and above them."""
+        first, last = self.below.size, rates.size - self.above.size
+        at = np.where(self.near, rates[first:last], np.nan)
+        if self.below.size:
+            at[0] = rates[:first].mean()
+        if self.above.size:
+            at[-1] = rates[last:].mean()
+        return at
 
 
 def _points(sample: Sample, axis: Axis, curve: AveragedCurve) -> _Points:
@@ -245,11 +260,17 @@ def _points(sample: Sample, axis: Axis, curve: AveragedCurve) -> _Points:
     breaks = 0.5 * (left + right)
     at = np.unique(np.r_[grid, left, right, breaks])
     near = ~np.isin(at, breaks)
-    edges = np.searchsorted(place, np.r_[low, 0.5 * (at[:-1] + at[1:]), np.nextafter(high, np.inf)]).tolist()
-    x = curve.log_odds(at / _SCALE) if axis == "linear" else at.copy()
+    edges = np.asarray(np.searchsorted(place, np.r_[low, 0.5 * (at[:-1] + at[1:]), np.nextafter(high, np.inf)]))
+    below = above = np.empty(0)
     if low == -limit and first > 0:
-        x[0], edges[0], near[1] = place[first // 2], 0, False
+        below, edges[0], near[1] = _some(place[:first], sample.count[:first]), 0, False
     if high == limit and last < place.size:
-        x[-1], edges[-1], near[-2] = place[(last + place.size) // 2], place.size, False
+        above, edges[-1], near[-2] = _some(place[last:], sample.count[last:]), place.size, False
     shares, counts = (np.diff(np.r_[0.0, np.cumsum(each)][edges]) for each in (mass, sample.count))
-    return _Points(at / _SCALE if axis == "linear" else expit(at), x, near, shares, counts)
+    return _Points(at / _SCALE if axis == "linear" else expit(at), below, above, near, shares, counts)
+
+
+def _some(values: FloatArray, count: FloatArray) -> FloatArray:
+    """A few of the values, evenly by rank."""
+    rank = (np.cumsum(count) - 0.5 * count) / count.sum()
+    return np.asarray(np.interp((np.arange(_SOME) + 0.5) / _SOME, rank, values))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WITNESS_POINTS = 401
 _BARS = 50  # of the histogram
-_MOST_TICKS = 7  # of log-odds
+_MOST_TICKS = 6  # of log-odds
 _SIDES = (("high", r"\\\\"), ("low", "////"))
 
 
@@ -135,7 +135,8 @@ def _draw_examples(examples: Sequence[Region], ax: Axes, bottom: float, ends: tu
     for k, each in enumerate(examples):
         label: dict[str, Any] = {"label": "headline"} if k == 0 else {}
         ring: dict[str, Any] = {"marker": "o", "ls": "", "ms": 9, "mfc": "none", "mew": 1.8, "zorder": 6}
-        ax.plot([each.predicted], [each.happened], color=COLOURS["ink"], clip_on=False, **ring, **label)
+        across = min(max(each.predicted, ends[0]), ends[1])
+        ax.plot([across], [each.happened], color=COLOURS["ink"], clip_on=False, **ring, **label)
         bar: dict[str, Any] = {"lw": 3.5, "solid_capstyle": "butt", "clip_on": False, "zorder": 6}
         if each.high > each.low:
             along = np.clip([each.low, each.high], *ends)

@@ -87,7 +87,8 @@ def beyond(audit: Drawable) -> float:
     """Share of the weight whose predictions the axis leaves out."""
     table, (low, high) = audit.reliability, limits(audit)
     inside = (table.prediction >= low) & (table.prediction <= high)
-    return max(0.0, 1.0 - float(table.mass[inside].sum()))
+    outside = 1.0 - float(table.mass[inside].sum())
+    return outside if outside > 1e-9 else 0.0
 
 
 def counts(table: Reliability, edges: FloatArray) -> FloatArray:
@@ -101,6 +102,6 @@ def counts(table: Reliability, edges: FloatArray) -> FloatArray:
 def near_an_end(value: float) -> str:
     """A probability, of very small ones, and those near 1, the power of ten."""
     tail = min(value, 1.0 - value)
-    if tail > 0.8e-3:
-        return f"{value:.3g}"
+    if tail > 0.8e-4:
+        return f"{value:.4g}"
     return f"{'' if value < 0.5 else '1-'}{tail:.0e}".replace("e-0", "e-")
