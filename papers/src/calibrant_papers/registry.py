@@ -101,6 +101,11 @@ _HOME = {
         "alarms of drift beside a reference, without and with a change; minutes",
     ),
     "unlike-groups": ("unlike_groups", "unlike_groups", "levels by groups that are few, rare, huge or unlike; minutes"),
+    "first-screen": (
+        "first_screen",
+        "first_screen",
+        "curve, band, direction and examples of the first screen; minutes",
+    ),
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "segment-repair": (
         "segment_repair",
@@ -143,7 +148,7 @@ _HOME = {
 _NETWORKS = "github.com/dh7401/T-Cal, experiments/data"
 _TEN_CLASSES = "github.com/p-lambda/verified_calibration, data/cifar_probs.dat"
 _PUBLISHED = {
-    **dict.fromkeys(("tcal-table-1", "tcal-table-2", "tcal-table-3", "tcal-figure-6"), _NETWORKS),
+    **dict.fromkeys(("tcal-table-1", "tcal-table-2", "tcal-table-3", "tcal-figure-6", "first-screen"), _NETWORKS),
     **dict.fromkeys(("verified-deviation", "verified-brier"), _TEN_CLASSES),
     "nearly-linear-time-table-2": f"{_NETWORKS}, and {_TEN_CLASSES}",
     "real-predictions": f"{_NETWORKS}; precip_niamey_2016 comes with R's reliabilitydiag",
