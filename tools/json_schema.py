@@ -202,9 +202,8 @@ AUDIT: dict[str, Any] = {
     ),
     "regions": [
         {
-            **of(Region, without=("before", "after", "mean_prediction")),
+            **of(Region),
             "words": "string",
-            "exceeds_noise": "boolean|null",
         }
     ],
     "premises": PREMISES,

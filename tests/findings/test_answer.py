@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from calibrant import Interval, audit, audit_table
 from calibrant.door.outwards import in_short
 from calibrant.findings.catalogue import answer, code
-from calibrant.findings.decision import _sides, action_of, decide, default_in_words, default_limit, direction_of
+from calibrant.findings.decision import _sides, action_of, decide, default_in_words, default_limit
 from calibrant.findings.words import rate
 from calibrant.inference.bounds.gate import GateResult, rows_to_decide
 from calibrant.inference.testing.result import ImpossibleRows, TestResult
@@ -431,29 +431,6 @@ def test_a_part_is_to_blame_for_half_the_error_or_more_where_the_rest_errs_by_ch
     assert (found is not None) == to_blame
     if found is not None:
         assert found.happened_elsewhere == pytest.approx(elsewhere)
-
-
-@pytest.mark.parametrize(
-    ("moved", "said"),
-    [
-        ([1.0, 2.0, 0.5], "too low"),
-        ([-1.0, 0.0, -2.0], "too high"),
-        ([0.86, -0.14], "too low"),
-        ([-0.86, 0.14], "too high"),
-        ([0.84, -0.16], "too confident"),
-        ([0.16, -0.84], "too confident"),
-        ([-0.84, 0.16], "not confident enough"),
-        ([1.0, -1.0, 1.0, -1.0], "uneven"),
-        ([0.55, -0.45, 0.1, -0.1], "too confident"),  # one change of side explains nine tenths
-        ([0.4, -0.35, 0.25, -0.2], "uneven"),  # and here less than eight
-    ],
-)
-def test_a_direction_is_that_of_the_moves_or_of_their_one_change_of_side(moved, said):
-    without = SimpleNamespace(gain=None)
-    examples = [SimpleNamespace(low=k, share=2.0, happened=0.5 * each, predicted=0.0) for k, each in enumerate(moved)]
-    assert direction_of(examples[::-1], SimpleNamespace(advice=without)) == said
-    advised = SimpleNamespace(gain=object(), direction="uneven")  # as the averaged map has it, whatever the examples
-    assert direction_of(examples, SimpleNamespace(advice=advised)) == "uneven"
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,6 @@ from calibrant import (
     smooth_calibration_error,
 )
 from calibrant.cli.app import app
-from calibrant.door.rows import Rows
-from calibrant.findings.regions import regions_from_witness
-from calibrant.findings.reliability import reliability
-from calibrant.measures.smooth import witness_from_sample
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -44,11 +40,9 @@ def test_what_is_said_of_chance_goes_by_group():
     y, v, group = alike()
     as_rows, found = audit(y, v, **OPTIONS), audit(y, v, groups=group, max_weight=10, **OPTIONS)
     assert as_rows.answer.state == "worth correcting"
-    assert as_rows.reliability.leaves_band
     assert as_rows.n_groups is None
     assert (found.n_groups, found.answer.state) == (60, "too few rows")
     assert found.tests["calibration_test"].result.premise == "rows are independent between groups"
-    assert not found.reliability.leaves_band
     assert found.regions == ()
     gate = calibration_gate(y, v, groups=group, max_weight=10, max_distance=found.max_distance)
     assert (found.gate.verdict, found.gate.n_rows) == (gate.verdict, gate.n_rows)
@@ -101,29 +95,7 @@ def test_a_group_of_each_row_is_nearly_no_group():
     other = grouped.reliability.band_upper - grouped.reliability.band_lower
     assert other.mean() == pytest.approx(width.mean(), rel=0.5)
     region, same = alone.regions[0], grouped.regions[0]
-    assert same.standard_error == pytest.approx(region.standard_error, rel=0.3)
-
-
-def test_the_noise_of_a_stretch_is_that_of_its_groups():
-    y, v, group = alike(power=3.0)
-    rows = Rows.of(y, v, groups=group)
-    found = regions_from_witness(rows.sample, witness_from_sample(rows.sample), rows)
-    for region in found:
-        here = (v >= region.low) & (v <= region.high)
-        sums = [np.sum((y - v)[here & (group == g)]) for g in range(60)]
-        assert region.standard_error == pytest.approx(np.sqrt(np.sum(np.square(sums))) / here.sum())
-        assert region.heaviest == pytest.approx(10 / here.sum())
-
-
-def test_the_deviation_of_levels_is_that_of_their_groups():
-    y, v, group = alike(few=True)
-    rows = Rows.of(y, v, groups=group)
-    table = reliability(rows.sample, 0.05, 99, np.random.default_rng(0), rows)
-    for at, outcome, deviation in zip(table.prediction, table.outcome, table.deviation, strict=True):
-        here = abs(v - at) < 1e-9
-        assert outcome == pytest.approx(y[here].mean())
-        sums = [np.sum((y - v)[here & (group == g)]) for g in range(60)]
-        assert deviation == pytest.approx(np.sqrt(np.sum(np.square(sums))) / here.sum())
+    assert same.errors == pytest.approx(region.errors, rel=0.3)
 
 
 def test_too_few_groups_for_signs_have_a_bound():

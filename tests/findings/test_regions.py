@@ -1,27 +1,96 @@
-"""What is said of a region where predictions err."""
+"""Ranges in which predictions err: those of a naive twin, row by row and curve by curve."""
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
 
-from calibrant.findings.regions import Region
+from calibrant import audit
+from calibrant.door.sample import Sample
+from calibrant.findings.regions import EDGES, regions_of
+from calibrant.findings.reliability import fitted_curve
+from tests.strategies import examples
 
 
-def region(mean_error, standard_error):
-    fields = dict.fromkeys(Region.__dataclass_fields__, 0.1) | {"n_rows": 10, "before": None, "after": None}
-    return Region(**fields | {"mean_error": mean_error, "standard_error": standard_error})
+def drawn(n, seed, weighted=False, few=False):
+    rng = np.random.default_rng(seed)
+    v = rng.choice([0.02, 0.1, 0.4, 0.7, 0.97], n) if few else rng.beta(*rng.uniform(0.3, 3.0, 2), n)
+    truth = expit(rng.uniform(0.3, 1.5) * logit(np.clip(v, 1e-9, 1 - 1e-9)) + rng.normal())
+    return (rng.random(n) < truth) * 1.0, v, rng.exponential(size=n) if weighted else None
 
 
-@pytest.mark.parametrize(
-    ("mean_error", "standard_error", "said"),
-    [
-        (0.12, 0.01, "12.0 standard errors, "),
-        (-0.25, 0.1, "2.5 standard errors, "),
-        (0.3, 1e-5, "3e+04 standard errors, "),
-        (0.3, 0.0, "a calibrated predictor could not err here at all"),
-    ],
-)
-def test_an_error_is_told_in_standard_errors_and_a_huge_one_by_its_size_alone(mean_error, standard_error, said):
-    assert region(mean_error, standard_error).noise_in_words.startswith(said)
+def twin(y, v, weight, level):
+    """Each row in its range, its curves read at its own prediction."""
+    sample = Sample.from_columns(y, v, weight)
+    curve = fitted_curve(sample, None)
+    w = np.ones(v.size) if weight is None else weight
+    few = np.unique(v).size <= 30
+    keys = v if few else np.array([sum(edge <= each for edge in EDGES) for each in v])
+    found = []
+    for key in np.unique(keys):
+        here = keys == key
+        x = curve.log_odds(v[here])
+        rates = expit(curve.curves(x, 4000, np.random.default_rng(1)))
+        mean = rates @ w[here] / w[here].sum()
+        predicted = v[here] @ w[here] / w[here].sum()
+        share = w[here].sum() / w.sum()
+        rows = min(here.sum(), share * w.sum() ** 2 / (w**2).sum())
+        clear = abs(mean.mean() - predicted) / mean.std()
+        ends = np.quantile(mean, [level / 2, 1 - level / 2])
+        found.append((v[here].min(), v[here].max(), predicted, mean.mean(), *ends, here.sum(), clear, rows, share))
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("few", [False, True])
+@examples(6)
+@given(n=st.integers(150, 1500), seed=st.integers(0, 2**32 - 1))
+def test_ranges_are_those_of_rows_read_one_by_one(n, seed, weighted, few):
+    y, v, weight = drawn(n, seed, weighted, few)
+    sample = Sample.from_columns(y, v, weight)
+    told = {each.low: each for each in regions_of(sample, fitted_curve(sample, None), 0.05)}
+    for low, high, predicted, happened, least, most, count, clear, rows, share in twin(y, v, weight, 0.05):
+        one = told.pop(low, None)
+        if one is None:
+            assert clear < 2.8 or rows < 20 or share < 0.005
+            continue
+        assert clear > 2.2
+        assert (one.high, one.n_rows) == (high, count)
+        assert one.predicted == pytest.approx(predicted, abs=1e-12)
+        spread = (most - least) / 4.0
+        assert one.happened == pytest.approx(happened, abs=0.2 * spread + 1e-4)
+        assert tuple(one.interval) == pytest.approx((least, most), abs=0.6 * spread + 1e-4)
+        assert one.errors == pytest.approx(clear, rel=0.15)
+    assert not told
+
+
+@pytest.mark.parametrize("y", [np.zeros(40), np.ones(40)])
+def test_of_one_outcome_ranges_are_told_where_rows_deny_the_predictions(y):
+    told = audit(y, np.linspace(0.3, 0.7, 40), n_resamples=0).regions
+    assert {each.direction for each in told} <= {"high" if y[0] == 0.0 else "low"}
 
 
 def test_of_event_rates_nothing_is_said_of_chance():
-    assert region(0.1, None).noise_in_words is None
+    rng = np.random.default_rng(0)
+    v = rng.random(500)
+    told = audit(0.5 * v, v, n_resamples=0).regions
+    assert told
+    assert all(each.interval is None and "likely" not in each.summary() for each in told)
+
+
+def test_a_range_is_told_by_its_round_ends_or_its_own():
+    y, v, _ = drawn(3000, 3)
+    sample = Sample.from_columns(y, np.sort(v))
+    for each in regions_of(sample, fitted_curve(sample, None), 0.05):
+        low, high = (float(end) for end in each.range_words.removeprefix("between ").split(" and "))
+        assert low <= each.low <= each.high <= high
+        assert ((v >= low) & (v < high)).sum() == each.n_rows or high == 1.0
+
+
+@pytest.mark.parametrize("step", [2.0**-53, 4e-15])
+def test_neighbours_an_ulp_apart_are_one_range_or_one_each(step):
+    for n in (20, 40, 300):
+        v = 0.75 + step * np.arange(n)
+        found = audit(np.zeros(n), v, n_resamples=0)
+        assert sum(each.n_rows for each in found.regions) in (0, n)

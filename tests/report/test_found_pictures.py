@@ -86,7 +86,7 @@ def test_conditions_beside_a_feature_s_name_say_it_no_second_time():
 
 @pytest.mark.parametrize("span", [1.0, 0.99, 0.5, 0.1, 0.099, 0.013, 0.01, 2e-4])
 def test_ends_of_an_axis_have_the_digits_that_tell_a_tenth_of_it(span):
-    digits = {len(each.strip().partition(".")[2]) for each in _labels(0.0, span)}
+    digits = {len(each.strip().partition(".")[2]) for each in _labels(0.0, span, "linear")}
     (k,) = digits
     assert 10.0**-k <= 0.1 * span * (1.0 + 1e-12)
     assert k == 1 or 10.0 ** (1 - k) > 0.1 * span

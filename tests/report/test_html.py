@@ -48,7 +48,9 @@ def test_the_slider_starts_at_the_headline_or_at_the_mean_prediction_within_the_
     monkeypatch.setattr(html, "_coloured", lambda *_: "")
     monkeypatch.setattr(html, "beyond", lambda *_: [])
     values = np.array([0.25, np.nan])
-    table = SimpleNamespace(prediction=values, outcome=values, isotonic=values, band_lower=None, band_upper=values)
+    table = SimpleNamespace(
+        prediction=values, outcome=values, isotonic=values, band_lower=None, band_upper=values, axis="linear"
+    )
     for examples, mean in (((SimpleNamespace(predicted=begin),), 0.5), ((), begin)):
         drawn = html._diagram(
             SimpleNamespace(reliability=table, answer=SimpleNamespace(examples=examples), mean_prediction=mean)

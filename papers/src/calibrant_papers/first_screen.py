@@ -205,7 +205,8 @@ def _of_shape(name: str, n: int, trials: int) -> tuple[int, int, int, float, Cou
 
 def _band(found: Reliability, at: FloatArray, rate: Truth) -> tuple[bool, float]:
     """Whether the truth is inside at the points of the table that have rows, near these predictions; the half width."""
-    assert found.band_lower is not None and found.band_upper is not None
+    assert found.band_lower is not None
+    assert found.band_upper is not None
     near = np.unique(np.abs(found.prediction[:, None] - at).argmin(axis=0))
     near = near[np.isfinite(found.outcome[near])]
     truth, low, high = rate(found.prediction[near]), found.band_lower[near], found.band_upper[near]

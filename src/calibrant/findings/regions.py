@@ -18,7 +18,7 @@ from scipy.special import expit
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.findings.words import number, percent, rate
+from calibrant.findings.words import ends, number, percent, rate
 from calibrant.recalibration.curves.averaged import AveragedCurve
 
 FloatArray = npt.NDArray[np.float64]
@@ -87,6 +87,8 @@ class Region(Result):
             return f"of {self.low:.6g}"
         edges = np.r_[0.0, EDGES, 1.0]
         first = int(np.searchsorted(EDGES, self.low, side="right"))
+        if self.high > edges[first + 1]:  # of cells that hold predictions on both sides of an end
+            return "between " + " and ".join(ends(self.low, self.high))
         return f"between {edges[first]:g} and {edges[first + 1]:g}"
 
     @property
