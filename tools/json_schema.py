@@ -208,7 +208,7 @@ AUDIT: dict[str, Any] = {
     ],
     "premises": PREMISES,
     "inequalities": [{**of(Inequality), "holds": "boolean"}],
-    "reliability": of(Reliability, without=("deviation",)),
+    "reliability": of(Reliability, without=("regions",)),
     "options": {**of(Audit, "max_distance", "level", "n_resamples"), "random_state": "integer|null"},
 }
 COMPARED = of(ComparisonResult)

@@ -98,17 +98,17 @@ def curve(p, outcome):
         (
             [0.2, 0.4, 0.6, 0.8],
             "too confident",
-            "Too confident: where it says 10%, 20% happen; where it says 90%, 80%.",
+            "Too confident: where it says 10%, 21% happen; where it says 90%, 79%.",
         ),
         ([0.1, 0.3, 0.7, 0.9], None, "No sign of miscalibration"),
         (
             [0.02, 0.2, 0.8, 0.98],
             "not confident enough",
-            "Not confident enough: where it says 10%, 2.0% happen; where it says 90%, 98%.",
+            "Not confident enough: where it says 10%, 2.4% happen; where it says 90%, 98%.",
         ),
         ([0.05, 0.2, 0.6, 0.8], "too high", "Too high: it says 50% on average, and 41% happen."),
         ([0.2, 0.4, 0.8, 0.96], "too low", "Too low: it says 50% on average, and 59% happen."),
-        ([0.1, 0.3, 0.6, 0.9], "too high", "Too high where it says 70%: 60% happen."),
+        ([0.1, 0.3, 0.6, 0.9], "too high", "Too high where it says 70%: 61% happen."),
         ([0.1, 0.2, 0.8, 0.8], "uneven", "Uneven: where it says 90%, 80% happen; where it says 70%, 80%."),
     ],
 )

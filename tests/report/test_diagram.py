@@ -7,7 +7,7 @@ import pytest
 
 from calibrant import audit, corp_decomposition
 from calibrant.report.diagram import draw_diagram
-from calibrant.report.frame import heavy, limits
+from calibrant.report.frame import limits
 from calibrant.report.plots import diagram
 
 
@@ -33,33 +33,34 @@ def test_the_dotted_line_is_the_corp_curve():
 
 
 @pytest.mark.slow
-def test_sides_are_told_apart_in_grey_and_the_headline_is_marked():
+def test_the_headline_is_marked_and_lines_are_told_apart_in_grey():
     y, v = sample()
     found = audit(y, v, random_state=0, n_resamples=39)
     ax = found.plot()
     handles, labels = ax.get_legend_handles_labels()
     named = dict(zip(labels, handles, strict=True))
-    assert {"smoothed", "isotonic", "headline"} <= set(named)
-    assert named["smoothed"].get_linestyle() != named["isotonic"].get_linestyle()
-    hatches = [named[side].get_hatch() for side in ("too high", "too low") if side in named]
-    assert len(set(hatches)) == len(hatches) > 0
+    assert {"calibrated", "95% band", "isotonic", "estimated rate", "headline"} <= set(named)
+    assert len({named[each].get_linestyle() for each in ("isotonic", "estimated rate")}) == 2
     (ring,) = [line for line in ax.lines if line.get_label() == "headline"]
-    (told,) = found.answer.examples
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (told.predicted, told.happened)
+    first = found.answer.examples[0]
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (first.predicted, first.happened)
     assert "headline" not in draw_diagram(found).get_legend_handles_labels()[1]
 
 
 @pytest.mark.slow
-def test_weight_follows_the_rows_and_single_rows_far_away_do_not_stretch_the_axes():
+def test_single_rows_far_away_do_not_stretch_the_axes_and_no_line_crosses_a_gap():
     rng = np.random.default_rng(1)
     v = np.append(rng.beta(0.5, 80.0, 4000), [0.6, 0.9])
     found = audit((rng.random(v.size) < v).astype(float), v, random_state=0, n_resamples=39)
-    weight = heavy(found.reliability)
-    assert weight.max() == 1.0
-    assert weight[found.reliability.prediction > 0.5].max() < 0.3
     low, high = limits(found)
     assert low <= 0.0 < high < 0.1
     assert found.plot().get_ylim()[1] < 0.2
+    apart = np.where(rng.random(800) < 0.5, rng.uniform(0.1, 0.3, 800), rng.uniform(0.7, 0.9, 800))
+    ax = audit((rng.random(800) < apart) * 1.0, apart, random_state=0, n_resamples=39).plot()
+    (line,) = [each for each in ax.lines if each.get_label() == "estimated rate"]
+    x, y = line.get_xdata(), line.get_ydata()
+    assert np.isnan(y[(x > 0.31) & (x < 0.69)]).all()
+    assert np.isfinite(y[(x > 0.11) & (x < 0.29)]).all()
 
 
 @pytest.mark.slow

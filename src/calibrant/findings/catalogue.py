@@ -96,7 +96,7 @@ def answer(audit: Audit) -> Answer:
         max_distance=audit.max_distance,
     )
     if says_where(found, test) and blamed(audit, direction) is None:
-        found = replace(found, examples=told(direction, audit.regions))
+        found = replace(found, examples=told(direction, audit))
     return replace(found, headline=headline(found, audit), details=details(found, audit))
 
 

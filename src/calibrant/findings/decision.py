@@ -385,20 +385,27 @@ def _conditions(by: tuple[str, ...], key: tuple[object, ...]) -> frozenset[str]:
 
 
 _SURE = 4.0  # posterior standard deviations
+_MOST = 0.9  # of the rows
 _SIDES = {"too low": (True, False), "too high": (False, True)}
 
 
-def told(direction: str | None, examples: tuple[Region, ...]) -> tuple[Region, ...]:
+def told(direction: str | None, audit: Audit) -> tuple[Region, ...]:
     """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side.
 
-    Of faults that are nearly all of one side, the other is listed as well where it is clear beyond doubt.
+    Of faults that are nearly all of one side, the other is listed as well where it is clear beyond doubt. Where nearly
+    all rows err one way, all of them are the example.
     """
+    examples = audit.regions
     if not examples or direction is None:
         return ()
     if direction in ("too high", "too low"):
         same, other = (
             [each for each in examples if (each.happened > each.predicted) == low] for low in _SIDES[direction]
         )
+        if sum(each.share for each in same) > _MOST:
+            low, high = min(each.low for each in same), max(each.high for each in same)
+            all_rows = audit.mean_prediction, audit.base_rate, None, audit.n_rows, 1.0, same[0].errors
+            same = [Region(low, high, *all_rows)]
         return (*same[:1], *(each for each in other[:1] if same and each.errors >= _SURE))
     first = examples[0]
     others = [each for each in examples if (each.happened < each.predicted) != (first.happened < first.predicted)]

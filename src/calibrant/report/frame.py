@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.special import expit
 
 from calibrant.findings.reliability import shown_ends
+from calibrant.measures.logistic import inner_expit
 
 if TYPE_CHECKING:
     from calibrant.door.columns import FloatArray
@@ -50,7 +50,7 @@ def place(values: FloatArray | Sequence[float], axis: Axis) -> FloatArray:
 
 def probability(places: FloatArray, axis: Axis) -> FloatArray:
     """Probabilities at places of an axis."""
-    return places if axis == "linear" else np.asarray(expit(places))
+    return places if axis == "linear" else inner_expit(places)
 
 
 def heights(table: Reliability, low: float, high: float, more: Sequence[float]) -> tuple[float, float]:

@@ -107,6 +107,7 @@ def _(audit: Audit) -> dict[str, Any]:
             "kind": table.kind,
             "axis": table.axis,
             "no_band": table.no_band,
+            "direction": table.direction,
             "prediction": table.prediction,
             "outcome": table.outcome,
             "isotonic": table.isotonic,
