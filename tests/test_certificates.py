@@ -374,6 +374,22 @@ def test_files_of_every_kind_are_confirmed(tmp_path, columns, options):
     assert len(check(str(data), str(proof))) == 6
 
 
+@pytest.mark.parametrize("n", [3, 50, 3000])
+def test_what_an_audit_says_is_what_is_certified(n):
+    rng = np.random.default_rng(n)
+    y_prob = rng.random(n).round(4)
+    y_true = rng.random(n) < y_prob**1.5
+    claims = calibration_certificate(y_true, y_prob).claims
+    said = audit(y_true, y_prob, n_resamples=0)
+    brackets = {
+        "smooth_error": (said.smooth_lower, said.smooth_upper),
+        "lower_distance": said.ties.lower_distance_bracket,
+        "true_distance": said.ties.true_distance,
+    }
+    for name, (lower, upper) in brackets.items():
+        assert lower - 1e-15 <= claims[name].lower <= claims[name].upper <= upper + 1e-15
+
+
 def test_results_of_other_rows_are_refused():
     y_true, y_prob = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
     witness = smooth_calibration_witness(y_true, [0.2, 0.7, 0.9, 0.5])

@@ -26,6 +26,7 @@ from calibrant import (
 from calibrant.inference.bounds import every_measure as most
 from calibrant.measures.corp import corp_decomposition
 from tests.constants import all_samples, broken, costs, is_a_mirror
+from tests.oracles.interval import interval_calibration_error as interval_oracle
 from tests.strategies import examples, samples
 
 
@@ -136,6 +137,16 @@ def test_half_a_bin_and_the_root_of_the_distance_are_attained():
     halves, weight = ([0.5, 0.5], [0.0, 1.0]), [1.0, 1.0]
     assert upper_calibration_distance(*halves, sample_weight=weight).upper == pytest.approx(0.5)
     assert lower_calibration_certificate(*halves, sample_weight=weight).upper == pytest.approx(0.25)
+
+
+def test_the_largest_interval_error_that_is_known_beside_the_root_of_the_distance():
+    """The law of docs/constants.md: found by random search, nearer to the proved constant of 3 than any other."""
+    v, outcome = [0.01485, 0.05797, 0.17871, 0.33716, 0.48521], [1, 1, 1, 0, 0]
+    mass = [0.33275, 0.03065, 0.03937, 0.36878, 0.22844]
+    distance = lower_calibration_certificate(outcome, v, sample_weight=mass)
+    interval = interval_calibration_error(outcome, v, sample_weight=mass)
+    assert interval == pytest.approx(interval_oracle(np.array(outcome), np.array(v), np.array(mass)))
+    assert interval / distance.upper**0.5 > 1.591
 
 
 def test_bins_of_a_shifted_grid_hold_predictions_near_their_mean():
