@@ -134,7 +134,8 @@ def faults(audit):
     odd = "which calibrated predictions rule out" in page
     impossible = odd and (gate is None or gate["lower_distance"]["low"] > 0.0)
     within = gate is not None and gate["verdict"] == "within"
-    real = ran and (test["reject"] or impossible)
+    beyond = gate is not None and gate["verdict"] == "beyond"
+    real = ran and (test["reject"] or impossible or beyond)
     expected = (
         "not tested"
         if not ran
@@ -160,9 +161,10 @@ def faults(audit):
     if state not in ("worth correcting", "not tested"):
         check((answer["action"] == "look at the parts") == bool(parts), "parts are off, and nothing follows from it")
     headline = answer["headline"]
-    check(("o sign of miscalibration" in headline or "Fine overall" in headline) == (state == "no evidence"), "no sign")
-    check(("o error is proved" in headline) == (state == "too few rows"), "not proved")
+    check(("o error that matters" in headline) == (state == "no evidence"), "no error that matters")
+    check(("o sign of error" in headline) == (state == "too few rows"), "no sign of error")
     told = "not chance" in headline or "which calibrated predictions rule out" in headline
+    told = told or (beyond and "as the bound below proves" in headline)
     told = told or (bool(by_class) and "but single classes do" in headline)
     check(told == (state in REAL), "not chance")
     check(("too small to matter" in headline) == (state == "too small to matter"), "too small")

@@ -100,7 +100,7 @@ def curve(p, outcome):
             "too confident",
             "Too confident: where it says 10%, 21% happen; where it says 90%, 79%.",
         ),
-        ([0.1, 0.3, 0.7, 0.9], None, "No sign of miscalibration"),
+        ([0.1, 0.3, 0.7, 0.9], None, "No error that matters"),
         (
             [0.02, 0.2, 0.8, 0.98],
             "not confident enough",
@@ -371,15 +371,54 @@ def test_a_bound_that_proves_more_than_the_test_is_told():
     fine, off = (audit(rng.random(2000) < true, p, max_distance=0.01, n_resamples=199) for true in (p, p**2))
     assert (fine.answer.state, off.gate.verdict) == ("too few rows", "beyond")
     both = answer(replace(fine, gate=off.gate))
-    assert both.state == "too few rows"
-    least = float(
-        re.search(r"though the bound on the population's distance is at least ([0-9.]+[0-9])", both.headline)[1]
-    )
+    assert both.state == "worth correcting"
+    assert "as the bound below proves; the test alone does not see it (p = " in both.headline
+    least = float(re.search(r"at least ([0-9.]+[0-9])", both.details[0])[1])
     assert 0.01 < least <= off.gate.lower_distance.low
-    assert "whether this one is larger, the bound says and the test does not." in both.sentence
-    assert "the bound says" not in fine.answer.sentence
-    assert "at least" not in both.details[0]  # the headline has it, with what it means
+    assert "the bound below" not in fine.answer.sentence + off.answer.sentence
     assert "at least" in off.answer.details[0]
+
+
+GATES = {
+    "within": Interval(0.0, 0.01),
+    "undecided": Interval(0.0, 0.03),
+    "beyond": Interval(0.03, 0.05),
+    None: None,
+}
+LESS = {"within": ("undecided", None), "undecided": (None,), "beyond": ("undecided", None), None: ()}
+REASSURING = ("no evidence", "too small to matter")
+
+
+def decided(reject, impossible, verdict, classes, matters):
+    """The state of one case of the table in docs/answer.md."""
+    test = None if reject is None else SimpleNamespace(reject=reject, impossible=impossible or None)
+    gate = None if verdict is None else SimpleNamespace(verdict=verdict, lower_distance=GATES[verdict])
+    return decide(test, gate, classes, SimpleNamespace(matters=matters))
+
+
+@pytest.mark.parametrize("matters", [False, True])
+@pytest.mark.parametrize("classes", [None, "no evidence", "too small to matter", "worth correcting"])
+@pytest.mark.parametrize("impossible", [False, True])
+@pytest.mark.parametrize("reject", [None, False, True])
+def test_every_case_has_a_state_and_less_information_never_reassures(reject, impossible, classes, matters):
+    states = {verdict: decided(reject, impossible, verdict, classes, matters) for verdict in GATES}
+    for verdict, state in states.items():
+        if reject is None:
+            assert state == "not tested"
+            continue
+        proved = reject or verdict == "beyond" or (impossible and verdict is None)
+        expected = {
+            (True, True): "worth correcting" if matters else "too small to matter",
+            (True, False): "worth correcting",
+            (False, True): "no evidence",
+            (False, False): "too few rows",
+        }[proved, verdict == "within"]
+        if classes == "worth correcting" or (classes is not None and expected == "no evidence"):
+            expected = classes
+        assert state == expected
+        # A bound that is wider, or none, and a test that did not run: never more at ease.
+        less = [states[each] for each in LESS[verdict]] + [decided(None, impossible, verdict, classes, matters)]
+        assert state in REASSURING or not {*less} & {*REASSURING}
 
 
 @pytest.mark.slow
@@ -390,7 +429,7 @@ def test_what_the_bound_settles_is_not_called_unsettled(power, limit, n_resample
     y_prob = np.linspace(0.01, 0.99, 4_000)
     y_true = np.random.default_rng(0).random(4_000) < y_prob**power
     found = audit(y_true, y_prob, max_distance=limit, n_resamples=n_resamples, random_state=0)
-    unsettled = "these rows do not settle" in found.answer.sentence
+    unsettled = f"An error up to {limit} " in found.answer.sentence
     assert unsettled == (found.gate.verdict == "undecided")
     assert (f"That is within {limit}" in found.answer.sentence) == (found.gate.verdict == "within")
     assert (f"That is above {limit}" in found.answer.sentence) == (found.gate.verdict == "beyond")

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -142,7 +143,10 @@ def test_what_more_rows_would_decide_is_said():
     p = rng.random(300)
     found = audit((rng.random(300) < p).astype(int), p, max_distance=0.03, **QUICK)
     assert found.answer.state == "too few rows"
-    assert "If the error stays as it is on these rows, about" in found.answer.sentence
+    fewest, most = re.search(
+        r"collect ([0-9,]+) to ([0-9,]+) rows in all\. If not, use", found.answer.sentence
+    ).groups()
+    assert 300 < int(fewest.replace(",", "")) < int(most.replace(",", ""))
     assert "if the error stays as it is here (the limit is 0.03)." in " ".join(found.summary().split())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING
@@ -42,13 +43,14 @@ from calibrant.findings.words import (
     sentence,
     whole,
 )
-from calibrant.inference.bounds.gate import IMPRACTICAL, asked, practical, rounded_rows
+from calibrant.inference.bounds.gate import asked, practical, rounded_rows
 from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.recalibration.choice import falls_to
 from calibrant.recalibration.curves.registry import title_of
 
 if TYPE_CHECKING:
     from calibrant.findings.results import Audit
+    from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.result import TestResult
 
 
@@ -64,6 +66,10 @@ _TOP = {
     "too low": "Not confident enough of the most probable class",
 }
 """What it is to predict that class with too much, and with too little."""
+_NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
+"""What is said of an error that is ruled out, and of one that is neither seen nor ruled out."""
+_MARGIN = 1.6
+"""More rows than are needed on average: so many decide in nine of ten samples."""
 _RECENT = "if what predictions mean has changed, use recent rows only"
 _DISTANCE = "Distance from calibration (the least that predictions must change, on average, to be calibrated{less})"
 _LESS = "; less than the {gaps} above, as others err less and opposite errors may meet"
@@ -136,7 +142,7 @@ def _in_brief(answer: Answer, audit: Audit) -> str:
         searched = found_off(audit)
         if audit.found_segments is not None and searched:
             first = searched[0]
-            fine = "Fine overall" if answer.state == "no evidence" else "No error is proved overall"
+            fine = f"{_NOT_SEEN[answer.state]} overall"
             held = f"{counted(first.n_rows, 'row')}; p = {first.pvalue:.2g}"
             among = f"allowing for all {counted(audit.found_segments.n_tested, 'segment')}"
             other = next((each for each in searched if each.direction != first.direction), None)
@@ -144,22 +150,12 @@ def _in_brief(answer: Answer, audit: Audit) -> str:
                 "" if other is None else f", and {other.words} ({counted(other.n_rows, 'row')}; p = {other.pvalue:.2g})"
             )
             return f"{fine} ({p}), but predictions are {first.words} ({held}, {among}){also}{given}."
-        sign = "No sign of miscalibration" if answer.state == "no evidence" else "No error is proved"
-        return f"{sign} on all rows together ({p}), but {_those(audit)}{given}."
-    if answer.state == "no evidence":
-        if audit.classes is not None:
-            return f"No sign of miscalibration ({p}){given}."
-        out = f"over all rows an error that matters is ruled out ({confidence(audit.level)} confidence)"
-        return f"No sign of miscalibration ({p}); {out}{given}."
-    if answer.state == "too few rows":
-        says, happens = two_rates(audit.mean_prediction, audit.base_rate)
-        happen = "happen" if audit.classes is None else "are right"
-        means = f"It says {says} on average, and {happens} {happen}"
-        why = "and no bound rules one out" if answer.interval is None else "and rows are too few to rule one out"
-        if _proved_by_bound_alone(answer, audit) and audit.gate is not None:
-            least = least_in_short(audit.gate.lower_distance, audit.max_distance)
-            why = f"though the bound on the population's distance is at least {least}"
-        return f"Cannot tell: no error is proved by the test ({p}), {why}. {means}."
+        return f"{_NOT_SEEN[answer.state]} on all rows together ({p}), but {_those(audit)}{given}."
+    if answer.state in _NOT_SEEN:
+        seen = f"{_NOT_SEEN[answer.state]} ({p}; {counted(audit.n_rows, 'row')})"
+        if answer.state == "no evidence" and audit.classes is None:
+            seen += f": one above {asked(audit.max_distance)} is ruled out ({confidence(audit.level)} confidence)"
+        return f"{seen}{given}."
     small = ", but too small to matter" if answer.state == "too small to matter" else ""
     if _by_classes(answer, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}{given}."
@@ -170,8 +166,10 @@ def _in_brief(answer: Answer, audit: Audit) -> str:
         small = f"of all rows together it is too small to matter, but {_those(audit, where)}"
         real = f"{what} is not chance{given} ({p}{'' if where is None else ' over all rows'}); {small}."
     test = audit.tests["calibration_test"].result
-    if test is not None and not test.reject and test.impossible is not None:
-        return sentence(f"{test.impossible.summary()}{small}")
+    if test is not None and not test.reject:
+        if test.impossible is not None:
+            return sentence(f"{test.impossible.summary()}{small}")
+        return f"Miscalibrated{given}, as the bound below proves; the test alone does not see it ({p})."
     if answer.action == "check the labels":
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
     if answer.action == "predict the base rate":
@@ -293,7 +291,12 @@ def _how_far(answer: Answer, audit: Audit) -> str:
     most = most_in_short(answer.interval, answer.max_distance)
     if _by_classes(answer, audit):
         return f"{distance}, of the most probable class: at most {most} in the population ({sure} confidence)."
-    if answer.state in ("no evidence", "too few rows"):
+    if answer.state == "too few rows":
+        return (
+            f"{distance}: {here}. In the population an error of up to {most} may still hide ({sure} confidence). "
+            f"{_matters(answer, audit)}"
+        )
+    if answer.state == "no evidence":
         return f"{distance}: {here}, at most {most} in the population ({sure} confidence). {_matters(answer, audit)}"
     least = f"at least {least_in_short(answer.interval, answer.max_distance)} and " if answer.interval.low > 0.0 else ""
     each = "each with " if least else ""
@@ -318,14 +321,7 @@ def _matters(answer: Answer, audit: Audit) -> str:
         return f"That is within {limit}: too small to matter{over}."
     if answer.state in ("worth correcting", "not tested") and answer.interval.low > answer.max_distance:
         return f"That is above {limit}: it matters."
-    alone = _proved_by_bound_alone(answer, audit)
-    unsettled = "the bound says and the test does not" if alone else "these rows do not settle"
-    return f"An error up to {limit} is too small to matter; whether this one is larger, {unsettled}."
-
-
-def _proved_by_bound_alone(answer: Answer, audit: Audit) -> bool:
-    """Whether the gate's bound proves an error that the test does not: seldom, but two proofs need not agree."""
-    return answer.state == "too few rows" and audit.gate is not None and audit.gate.verdict == "beyond"
+    return f"An error up to {limit} is too small to matter."
 
 
 def _most_of_one(audit: Audit) -> str:
@@ -340,10 +336,20 @@ def _every_time(audit: Audit) -> str:
     return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
 
 
-def _more_rows(needed: int, n_rows: int, limit: float) -> str:
-    """How many more rows would decide, where that is a number that anybody can use."""
-    rows = f"about {whole(rounded_rows(needed - n_rows))} more rows" if practical(needed, n_rows) else IMPRACTICAL
-    return f"{rows} would decide whether it is above {asked(limit)}"
+def _rows_to_collect(gate: GateResult) -> str:
+    """How many rows in all may decide: if there is no error, and if it stays as it is on these rows.
+
+    Without an error the upper end falls as one over the root of the rows. Chance moves both: docs/answer.md.
+    """
+    without = math.ceil(gate.n_rows * (gate.lower_distance.high / gate.max_distance) ** 2)
+    least, most = sorted((without, gate.rows_needed or without))
+    ends = least, math.ceil(_MARGIN * most)
+    if not practical(ends[0], gate.n_rows):
+        return "far more rows than these (over ten times as many)"
+    fewest, most = (whole(rounded_rows(each)) for each in ends)
+    if not practical(ends[1], gate.n_rows):
+        return f"{fewest} rows in all, or far more"
+    return f"{fewest} to {most} rows in all"
 
 
 def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
@@ -352,14 +358,12 @@ def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
         return ["What to do: leave the predictions as they are."]
     if action == "collect more rows":
         if audit.gate is None:  # of weights, trials or groups: without the most that one can weigh nothing is bounded
-            return [f"What to do: give {MAX_WEIGHT}; until then neither rely on these predictions nor change them."]
-        needed = audit.gate.rows_needed
-        more = (
-            ""
-            if needed is None
-            else f" If the error stays as it is on these rows, {_more_rows(needed, audit.n_rows, answer.max_distance)}."
-        )
-        return [f"What to do: neither rely on these predictions nor change them before there are more rows.{more}"]
+            return [f"What to do: give {MAX_WEIGHT}. Without it no error is ruled out, however large."]
+        most = most_in_short(audit.gate.lower_distance, answer.max_distance)
+        return [
+            f"What to do: if an error of {most} would matter to you, collect {_rows_to_collect(audit.gate)}. "
+            "If not, use the predictions."
+        ]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
@@ -386,9 +390,7 @@ def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
     if action == "none":
         return [advice.words] if answer.state == "worth correcting" else []
     method = title_of(advice.chosen or "")
-    settled = answer.interval is None or answer.interval.low > answer.max_distance
-    settled = settled or (answer.interval is not None and answer.interval.high <= answer.max_distance)
-    do = f"ecalibrate, by {method}{'' if settled else ': the error is real, and not proved too small to matter'}."
+    do = f"ecalibrate, by {method}."
     parts = parts_off(audit)
     if alone is not None:
         return _repair_alone(alone, audit)

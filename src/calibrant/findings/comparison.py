@@ -27,7 +27,7 @@ from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
-_STATES = {"no evidence": "no sign of error", "too few rows": "cannot tell"}
+_STATES = {"no evidence": "no error that matters", "too few rows": "no sign of error"}
 _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a page must not take minutes
 
 

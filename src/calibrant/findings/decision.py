@@ -176,11 +176,13 @@ def _decide(test: TestResult, gate: GateResult | None) -> State:
 
 
 def rejected(test: TestResult, gate: GateResult | None) -> bool:
-    """Whether calibration is rejected: by the test, or by outcomes that were predicted to be impossible.
+    """Whether an error is proved: by the test, the gate's bound, or outcomes that were predicted to be impossible.
 
     A few of those may be predictions rounded to 0 or 1: they count where an error is proved of the population.
     """
-    return test.reject or (test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0))
+    if test.reject or (gate is not None and gate.verdict == "beyond"):
+        return True
+    return test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0)
 
 
 def action_of(state: State, advice: Advice, parts: tuple[str, ...]) -> Action:
