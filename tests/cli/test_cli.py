@@ -330,7 +330,7 @@ def test_a_gate_of_regret_takes_weights_by_their_bound(tmp_path):
     assert run("gate", path, "--max-regret", 0.2).exit_code == 2
     assert run("gate", path, "--max-regret", 0.2, "--max-weight", 1).exit_code == 0
     assert run("gate", path, "--max-regret", 0.2, "--unweighted").exit_code == 0
-    assert "--max-distance: is missing" in run("gate", path).stderr
+    assert "--max-weight: column 'sample_weight' holds weights" in run("gate", path).stderr
 
 
 @pytest.mark.slow
@@ -352,9 +352,33 @@ def test_a_limit_that_any_constant_passes_is_said_to_be_loose(tmp_path):
     path = tmp_path / "rare.csv"
     path.write_text("y_true,y_prob\n" + "0,0.01\n" * 990 + "1,0.02\n" * 10)
     loose = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.05"])
-    assert "predicting 0 everywhere would be within it" in " ".join(loose.stdout.split())
-    tight = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.005"])
-    assert "loose" not in tight.output
+    said = " ".join(loose.stdout.split())
+    assert "The limit 0.05 is looser than the default, 0.001, a tenth of the rarer outcome's" in said
+    assert "predicting 0 everywhere would be within 0.05" in said
+    for limit in (["--max-distance", "0.001"], []):
+        tight = CliRunner().invoke(app, ["gate", str(path), *limit])
+        assert "loose" not in tight.output
+        assert f"The limit on the distance is 0.001, {'as given' if limit else 'by default'}" in tight.output
+
+
+def test_the_limit_of_the_gate_is_that_of_the_audit(tmp_path):
+    """Where none is given: of rows, segments, sums, classes; JUnit, summary and JSON say that it is the default."""
+    rng = np.random.default_rng(3)
+    for name, rate in (("usual", 0.5), ("rare", 0.03)):
+        p, site = rate * 2.0 * rng.random(3000), rng.choice(["a", "b"], 3000)
+        lines = "".join(f"{int(y)},{v},{s}\n" for y, v, s in zip(rng.random(3000) < p, p, site, strict=True))
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"y_true,y_prob,site\n{lines}")
+        audited = run("audit", path, "--resamples", "0", "--json")
+        limit = json.loads(audited.stdout)["answer"]["max_distance"]
+        junit, summary = tmp_path / "gate.xml", tmp_path / f"{name}.md"
+        for more in ([], ["--by", "site"]):
+            gated = json.loads(run("gate", path, *more, "--json", "--junit", junit, "--summary", summary).stdout)
+            assert gated["premises"]["max_distance"] == limit
+            assert gated["premises"]["default_limit"] is True
+            assert (gated["max_distance"] if not more else gated["checks"][0]["max_distance"]) == limit
+            for text in (junit.read_text(), summary.read_text()):
+                assert f"The limit on the distance is {limit:g}, by default" in text
 
 
 def test_the_level_and_the_place_of_a_page_are_those_that_are_asked_for(rows, tmp_path):

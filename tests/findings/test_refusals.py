@@ -48,7 +48,7 @@ def classes(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "argument", "said"),
     [
-        ({}, "max_distance", "is missing"),
+        ({"anytime": "s"}, "max_distance", "is missing beside --anytime"),
         ({"max_distance": 0.1, "max_regret": 0.1}, "max_distance", "is given beside --max-regret"),
         ({"max_distance": 0.1, "threshold": 0.2}, "threshold", "needs --max-regret"),
         ({"max_regret": 0.1, "anytime": "s"}, "anytime", "needs --max-distance"),
@@ -70,6 +70,7 @@ def test_what_can_be_no_gate_is_refused_before_anything_is_read(asked, argument,
 
 def test_what_can_be_one_is_taken():
     for asked in (
+        {},
         {"max_distance": 0.1, "anytime": "s", "distinct": True},
         {"max_regret": 0.1, "threshold": 0.2},
         {"max_distance": 0.1, "trials": "n"},

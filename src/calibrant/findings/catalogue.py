@@ -342,14 +342,14 @@ def _rows_to_collect(gate: GateResult) -> str:
     Without an error the upper end falls as one over the root of the rows. Chance moves both: docs/answer.md.
     """
     without = math.ceil(gate.n_rows * (gate.lower_distance.high / gate.max_distance) ** 2)
-    least, most = sorted((without, gate.rows_needed or without))
-    ends = least, math.ceil(_MARGIN * most)
-    if not practical(ends[0], gate.n_rows):
+    least, average = sorted((without, gate.rows_needed or without))
+    most = math.ceil(_MARGIN * average)
+    if not practical(least, gate.n_rows):
         return "far more rows than these (over ten times as many)"
-    fewest, most = (whole(rounded_rows(each)) for each in ends)
-    if not practical(ends[1], gate.n_rows):
+    fewest = whole(rounded_rows(least))
+    if not practical(most, gate.n_rows):
         return f"{fewest} rows in all, or far more"
-    return f"{fewest} to {most} rows in all"
+    return f"{fewest} to {whole(rounded_rows(most))} rows in all"
 
 
 def _what_to_do(answer: Answer, audit: Audit) -> list[str]:

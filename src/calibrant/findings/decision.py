@@ -55,16 +55,16 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
 
 
 def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str | None:
-    """Where a constant prediction of 0 or 1 would be within a limit, that sentence, with the default."""
-    rarer = min(base_rate, 1.0 - base_rate)
-    if rarer > limit:
+    """Say so where a limit is looser than the default, or a constant prediction of 0 or 1 would be within it."""
+    rarer, usual = min(base_rate, 1.0 - base_rate), default_limit(base_rate, mean_prediction)
+    if limit <= usual and rarer > limit:
         return None
-    usual = default_limit(base_rate, mean_prediction)
-    sentence = f"By default an audit takes {asked(usual)}, {default_in_words(base_rate, mean_prediction)}."
-    return (
-        f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
-        f"{0 if base_rate < 0.5 else 1} everywhere would be within it.{f' {sentence}' if usual < USUAL_LIMIT else ''}"
-    )
+    which = f", {default_in_words(base_rate, mean_prediction)}" if usual < USUAL_LIMIT else ""
+    sentences = [f"The limit {limit:g} is looser than the default, {asked(usual)}{which}."] if limit > usual else []
+    if rarer <= limit:
+        constant = f"predicting {0 if base_rate < 0.5 else 1} everywhere would be within {limit:g}"
+        sentences.append(f"The rarer outcome has a rate of {rarer:.2g}: {constant}.")
+    return " ".join(sentences)
 
 
 def default_in_words(base_rate: float, mean_prediction: float) -> str:

@@ -33,6 +33,7 @@ from calibrant.gate.table import (
     named_as_in_table,
     read_opened,
     regret_opened,
+    with_limit,
 )
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, gate_from_ends
@@ -98,6 +99,8 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
         raise InputError(
             "by" if request.by else "baseline", "takes rows without weights, and the sketches hold weights"
         )
+    with named_as_in_table(table, names):
+        request = with_limit(read, request, listener)
     listener.stage("Segments")
     segments = segments_to_gate(table, names, request) if request.by else []
     shares = 1 + len(segments) + (before is not None) + bool(request.find)

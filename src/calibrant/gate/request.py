@@ -100,7 +100,9 @@ class GateRequest(CalibrationRequest):
             "help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight.",
         },
         "max_weight": {"help": "The most that one row, or group, can weigh, known before they were drawn."},
-        "max_distance": {"help": "Largest allowed distance from calibration; or use --max-regret."},
+        "max_distance": {
+            "help": "Largest allowed distance from calibration: 0.02, or a tenth of the rarer outcome's rate if less."
+        },
         "threshold": {
             "help": "With --max-regret: predictions from here on are acted on; default: any threshold.",
         },
@@ -141,10 +143,12 @@ class GateRequest(CalibrationRequest):
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
-        if (self.max_distance is None) == (self.max_regret is None):
-            ways = "the largest distance from calibration, such as 0.05; or the most that acting may lose, --max-regret"
-            which = "is missing" if self.max_distance is None else "is given beside --max-regret"
-            raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
+        if self.max_distance is not None and self.max_regret is not None:
+            ways = "the largest distance from calibration, or the most that acting may lose"
+            raise InputError("max_distance", "is given beside --max-regret", allowed=f"one of the two: {ways}")
+        if self.anytime is not None and self.max_distance is None and self.max_regret is None:
+            allowed = "a number, such as 0.05: a state is for one limit, chosen before its first rows"
+            raise InputError("max_distance", "is missing beside --anytime", allowed=allowed)
         super().__post_init__()
         modes = {
             "distance": self.max_regret is None,

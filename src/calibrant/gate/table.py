@@ -17,7 +17,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.decision import loose_limit
+from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
@@ -54,7 +54,7 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     read, names = read_opened(table, request, listener)
     listener.stage("Bounds")
     with named_as_in_table(table, names):
-        return decided(read, request, listener)
+        return decided(read, with_limit(read, request, listener), listener)
 
 
 def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: GateRequest, listener: Listener) -> None:
@@ -196,6 +196,22 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
         )
 
 
+def with_limit(read: Read, request: GateRequest, listener: Listener) -> GateRequest:
+    """The request with the audit's limit, where it has none: ends of bounds hold for every limit at once."""
+    if request.max_distance is not None:
+        return request
+    if isinstance(read, CalibrationSketch):
+        sample = read.sample
+    elif request.weighted:
+        sample, _ = read_draws(read.y_true, read.y_prob, groups=read.groups, **_weighing(read, request))
+    else:
+        sample = Rows.of(read.y_true, read.y_prob).sample
+    limit = default_limit(*_rates(sample))
+    listener.premise("max_distance", limit)
+    listener.premise("default_limit", True)
+    return replace(request, max_distance=limit)
+
+
 def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 1) -> GateResult:
     """The gate of rows that were read; "beyond" takes one of so many shares of the level."""
     limit, level = request.max_distance, request.level
@@ -234,9 +250,13 @@ def _say_odd(sample: Sample, limit: float, listener: Listener) -> None:
 
 
 def loose_limit_of(sample: Sample, limit: float) -> str | None:
-    """That a limit lets a constant pass, where it does."""
-    rate = float(sample.weighted_outcome.sum() / sample.weight.sum())
-    return loose_limit(rate, dot(sample.mass(), sample.prediction), limit)
+    """That a limit is looser than an audit's, and that it lets a constant pass, where it does."""
+    return loose_limit(*_rates(sample), limit)
+
+
+def _rates(sample: Sample) -> tuple[float, float]:
+    """Observed and predicted rate."""
+    return float(sample.weighted_outcome.sum() / sample.weight.sum()), dot(sample.mass(), sample.prediction)
 
 
 def _refuse_weights(table: tables.Table, request: GateRequest, classes: list[str] | None) -> None:
