@@ -184,8 +184,10 @@ def test_dependencies_are_those_that_are_imported_where_the_page_says():
     assert rooms.pop("numpy")
     assert said == rooms
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {re.match(r"[\w-]+", each)[0] for each in project["dependencies"]} == set(table)
-    for each in (each for extra in project["optional-dependencies"].values() for each in extra):
+    extras = project["optional-dependencies"]
+    libraries = [*project["dependencies"], *extras["files"], *extras["report"]]
+    assert {re.match(r"[\w-]+", each)[0] for each in libraries} == set(table)
+    for each in (each for extra in extras.values() for each in extra):
         name = re.match(r"[\w-]+", each)[0].lower()
         aliases = {"ibis-framework": "ibis", "mlflow-skinny": "mlflow"}
         assert re.search(rf"\b{aliases.get(name, name)}\b", page.lower()), name
