@@ -257,7 +257,7 @@ probabilities was 1, so it is given doubles. uncertainty-calibration's error of 
 bins, less its bias; ours is how many classes are found to err, with false-discovery control. An audit has the top
 label's measures, test, bounds and band, every class with its distance and test, pairs of classes, tests of whole
 vectors and the comparison of recalibrations; of 1,000 classes those are compared
-on 2,000 rows drawn at random, without Dirichlet scaling, which it says.
+on 2,000 rows drawn at random.
 """
     if options.write:
         PAGE.write_text(page)

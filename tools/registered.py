@@ -37,7 +37,7 @@ from calibrant.recalibration.serialization import JsonEstimator  # noqa: E402
 BY_PARTS = {
     *("calibration_test", "tcal_test", "two_sample_calibration_test", "canonical_kernel_test", "class_wise_test"),
     *("temperature", "platt", "beta", "polynomial", "scaling_binning", "histogram", "isotonic", "nearest", "averaged"),
-    *("vector", "dirichlet"),
+    *("vector", "dirichlet", "averaged_classes"),
 }
 """Those whose parts have oracles instead: no slow twin of the whole draws the same numbers, or has the same solver."""
 OF_MEASURES = ("truthfulness", "measures-compared")

@@ -4,6 +4,7 @@ HOMES = {
     "Advice": "findings.advice",
     "Answer": "findings.decision",
     "Audit": "findings.results",
+    "AveragedClassScaling": "recalibration.averaged_classes",
     "AveragedScaling": "recalibration.averaged",
     "BetaScaling": "recalibration.scaling",
     "BinaryReduction": "door.classes",

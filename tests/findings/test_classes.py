@@ -27,8 +27,8 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
         expected = lower_calibration_distance((label == k).astype(float), table[:, k], tol=1e-6)
         assert each.lower_calibration_distance == pytest.approx(expected, abs=2e-5)
         assert each.rate == pytest.approx((label == k).mean())
-    assert found.advice.chosen == "temperature"
-    assert "What to do: recalibrate, by temperature scaling." in found.answer.details[-1]
+    assert found.advice.chosen == "averaged_classes"
+    assert "What to do: recalibrate, by the averaged map of classes." in found.answer.details[-1]
     assert found.classes.tests["class_wise_test"].result.reject
     assert "classes are miscalibrated one by one" in " ".join(found.sentences)
     said = json.loads(found.to_json())
@@ -84,7 +84,7 @@ def test_rows_of_classes_may_belong_to_groups():
     label, table, group = classes_in_groups(0, warp=2.0)
     found = audit(label, table, groups=group, n_resamples=99, random_state=0)
     assert found.answer.state == "worth correcting"
-    assert found.advice.chosen == "temperature"
+    assert found.advice.chosen == "averaged_classes"
     assert found.n_groups == 150
     assert found.classes.n_confusions is None
     vectors = found.classes.tests["canonical_kernel_test"]
@@ -156,7 +156,7 @@ def test_single_classes_count_in_the_answer_where_the_top_label_shows_nothing():
     assert found.answer.direction is None
     assert found.answer.interval.low == 0.0
     assert "single classes do" in found.answer.headline
-    assert found.advice.chosen == "vector"
+    assert found.advice.chosen == "averaged_classes"
     large = audit(label, table, max_distance=0.4, n_resamples=99, random_state=0)
     assert large.classes.state == large.answer.state == "too small to matter"
 

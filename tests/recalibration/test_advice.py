@@ -163,7 +163,7 @@ def test_one_wrong_prediction_of_0_may_be_rounded_and_many_are_not():
 @pytest.mark.parametrize("method", maps())
 def test_maps_pickle_and_copy(method):
     rng = np.random.default_rng(0)
-    several = method in ("vector", "dirichlet")
+    several = method in ("vector", "dirichlet", "averaged_classes")
     p = rng.dirichlet(np.ones(3), 60) if several else rng.random(60)
     fitted = maps()[method].estimator().fit(p, np.arange(60) % (3 if several else 2))
     for made in (copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))):

@@ -10,6 +10,7 @@ import pytest
 
 from calibrant import InputError
 from calibrant.recalibration import (
+    AveragedClassScaling,
     AveragedScaling,
     BetaScaling,
     DirichletScaling,
@@ -18,6 +19,7 @@ from calibrant.recalibration import (
     SegmentRecalibrator,
     TemperatureScaling,
     VectorScaling,
+    averaged_classes,
     from_json,
 )
 from calibrant.recalibration.by_segment.corrections import LARGEST_CHANGE, LARGEST_SHIFT, MOST_PARTS
@@ -48,7 +50,9 @@ def dirichlet(penalty, off, intercept):
     return DirichletScaling(penalty, off, intercept, 1e-300), {"matrix_": largest, "shift_": largest}
 
 
+OF_CLASSES = dict.fromkeys(("factor_", "bend_", "scale_", "shift_"), averaged_classes._FARTHEST)
 MAPS = [
+    (AveragedClassScaling(), OF_CLASSES),
     *((PlattScaling(clip), LINE) for clip in (1e-300, 1e-12, 0.49)),
     *((BetaScaling(clip), BETA) for clip in (1e-300, 1e-12, 0.49)),
     *((TemperatureScaling(clip), HOT) for clip in (1e-300, 0.49)),
@@ -60,7 +64,7 @@ SMALL_DOMAINS = [[0.5, 0.5], [0.5, float(np.nextafter(0.5, 1.0))], [0.0, 5e-324]
 
 
 def written(recalibrator):
-    several = isinstance(recalibrator, VectorScaling | DirichletScaling)
+    several = isinstance(recalibrator, VectorScaling | DirichletScaling | AveragedClassScaling)
     fitted = recalibrator.fit(TABLE, NAMES) if several else recalibrator.fit(P, Y)
     return json.loads(fitted.to_json()), CORNERS if several else ENDS
 
@@ -108,6 +112,7 @@ def test_no_number_of_a_map_is_without_a_bound():
     }
     free.remove(("NearestCalibrated", "interval_error_"))  # held to [0, 1] as it is read
     averaged = {("AveragedScaling", field) for field in ("clip_", "log_odds_", "corrected_", "spread_")}
+    free.remove(("AveragedClassScaling", "clip_"))  # held to (0, 0.001]
     assert free == {("SegmentRecalibrator", "shift_"), *averaged}  # below
 
 

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from calibrant import FileError, InputError
 from calibrant.recalibration import (
+    AveragedClassScaling,
     DirichletScaling,
     PlattScaling,
     ScalingBinning,
@@ -29,7 +30,12 @@ from calibrant.recalibration import (
 from tests.maps import BINARY
 from tests.strategies import examples, samples
 
-SEVERAL = [TemperatureScaling(clip=np.float32(1e-6)), VectorScaling(penalty=2), DirichletScaling()]
+SEVERAL = [
+    TemperatureScaling(clip=np.float32(1e-6)),
+    VectorScaling(penalty=2),
+    DirichletScaling(),
+    AveragedClassScaling(),
+]
 P = np.linspace(0.0, 1.0, 40)
 Y = (np.sin(37.0 * np.arange(40)) < 2.0 * P - 1.0).astype(int)
 TABLE = np.random.default_rng(0).dirichlet(np.ones(3), 60)

@@ -1,4 +1,4 @@
-"""What to do: the averaged map where a change is due, and what it gains; of classes maps compared on other rows."""
+"""What to do: the averaged map where a change is due, and what it gains; of classes a map judged on other rows."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def advice_on_classes(sample: MulticlassSample, state: State, level: float, tell
     some = drawn_rows(sample, _MOST_VALUES, 0)
     n = some.y_true.size
     try:
-        choice = choose_on_classes(some, level, TimeLimit(None), tell, quickly=True)
+        choice = choose_on_classes(some, level, TimeLimit(None), tell)
     except InputError as too_few:
         return not_advised(str(too_few))
     drawn = "" if n == sample.y_true.size else f" Compared on {counted(n, 'row')} drawn from {sample.y_true.size:,}."

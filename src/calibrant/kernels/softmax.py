@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, IntArray
 
@@ -53,6 +55,44 @@ def softmax_and_loss(score: FloatArray, label: IntArray, mass: FloatArray) -> fl
         lost = (after - loss) - term
         loss = after
     return loss
+
+
+@njit(nogil=True, cache=True)
+def bent_loss(
+    score: FloatArray, label: IntArray, rows: FloatArray, factor: float, bend: float
+) -> tuple[float, float, float, float, float, float]:
+    """Log loss of softmax(factor * score - bend * log(1 - score)), summed, and its derivatives by factor and bend.
+
+    Scores are logarithms of probabilities; the derivatives are both first and the second: twice by the factor, by both,
+    twice by the bend.
+    """
+    loss, by_factor, by_bend, twice_factor, by_both, twice_bend = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    n_classes = score.shape[1]
+    bent, moved = np.empty(n_classes), np.empty(n_classes)
+    for i in range(label.size):
+        top = -np.inf
+        for k in range(n_classes):
+            bent[k] = -math.log1p(-min(score[i, k], 0.0))
+            moved[k] = factor * score[i, k] + bend * bent[k]
+            top = max(top, moved[k])
+        total, x, b, xx, xb, bb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(n_classes):
+            e, s, c = math.exp(moved[k] - top), score[i, k], bent[k]
+            total += e
+            x += e * s
+            b += e * c
+            xx += e * s * s
+            xb += e * s * c
+            bb += e * c * c
+        x, b = x / total, b / total
+        y = label[i]
+        loss += rows[i] * (math.log(total) + top - moved[y])
+        by_factor += rows[i] * (x - score[i, y])
+        by_bend += rows[i] * (b - bent[y])
+        twice_factor += rows[i] * (xx / total - x * x)
+        by_both += rows[i] * (xb / total - x * b)
+        twice_bend += rows[i] * (bb / total - b * b)
+    return loss, by_factor, by_bend, twice_factor, by_both, twice_bend
 
 
 @njit(nogil=True, cache=True)

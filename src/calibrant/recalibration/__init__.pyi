@@ -1,6 +1,7 @@
 """Written by tools/public_names.py."""
 
 from calibrant.recalibration.averaged import AveragedScaling as AveragedScaling
+from calibrant.recalibration.averaged_classes import AveragedClassScaling as AveragedClassScaling
 from calibrant.recalibration.base import Recalibrator as Recalibrator
 from calibrant.recalibration.binning import HistogramBinning as HistogramBinning
 from calibrant.recalibration.binning import IsotonicScaling as IsotonicScaling
@@ -32,6 +33,7 @@ from calibrant.recalibration.temperature import TemperatureScaling as Temperatur
 from calibrant.recalibration.venn_abers import VennAbers as VennAbers
 
 __all__ = [
+    "AveragedClassScaling",
     "AveragedScaling",
     "BetaScaling",
     "CertifiedGain",

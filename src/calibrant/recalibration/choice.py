@@ -29,7 +29,8 @@ class RecalibrationChoice(Result):
     Attributes
     ----------
     chosen : str
-        "averaged" where `AveragedScaling` is advised; of classes the name of a map; "unchanged"; or "constant" where
+        "averaged" where `AveragedScaling` is advised; "averaged_classes" where `AveragedClassScaling` is;
+        "unchanged"; or "constant" where
         the predictions are not proved to carry information, so that one rate for all rows does as well.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
         The map, fitted to all rows; None if the predictions should stay unchanged, or carry no information.
@@ -51,12 +52,12 @@ class RecalibrationChoice(Result):
     averaged : AveragedScaling or None
         The averaged map of these rows, advised or not; None of classes.
     scores : tuple of RecalibrationScore
-        Of classes: the cross-fitted scores of the maps, "unchanged" first.
+        Of classes: the cross-fitted scores, "unchanged" first, then the averaged map's.
     noise : float or None
         Of classes: standard error of how often the most probable one is right. No map knows the rate better, so that a
         smaller distance on held-out parts of the same rows promises nothing.
     skipped : mapping of str to str
-        Of classes: maps that were not compared, with the reason.
+        Of classes: the map if it was not fitted, with the reason.
 
     See Also
     --------
@@ -117,9 +118,7 @@ class RecalibrationChoice(Result):
         before, after = self["unchanged"], self[self.chosen]
         if self.recalibrator is None:
             now = f"distance {before.lower_calibration_distance:.3g}, Brier score {before.brier:.4g}"
-            return [
-                f"Leave the predictions unchanged: no recalibration improves the Brier score beyond chance ({now})."
-            ]
+            return [f"Leave the predictions unchanged: recalibrated ones are not likelier beyond chance ({now})."]
         falls = falls_to(before, after, self.noise or 0.0)
         cuts = "" if falls is None else f"cuts the distance from {falls} and "
         moves = f"takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"

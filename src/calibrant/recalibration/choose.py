@@ -1,4 +1,4 @@
-"""What to do about one file of predictions: the averaged map and its gain, or none; of classes a compared map."""
+"""What to do about one file of predictions: the averaged map, or none, and what it gains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
-from calibrant.door.values import ReadOnly
 from calibrant.door.weights import LEAST_EFFECTIVE, effective
 from calibrant.inference.testing.calibration import calibration_test_on_rows
 from calibrant.kernels.sums import dot
@@ -25,7 +24,6 @@ from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.choice import FEWEST, RecalibrationChoice
 from calibrant.recalibration.compare import THREADS, compared
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome, unweighted
-from calibrant.recalibration.curves.registry import maps
 from calibrant.recalibration.gain import gain_of
 from calibrant.recalibration.judge import Judge
 from calibrant.resampling.redraw import check_groups
@@ -37,7 +35,7 @@ _SURER = 10.0  # what is said about information is said at a tenth of the level:
 _ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
 _SAME = 1e-9  # what differs by less differs by rounding
 _SEED = 0  # of the test's resamples: equal rows are answered alike
-_MOST_WORK = 5e8  # rows times the square of the classes, above which an audit leaves Dirichlet scaling out
+_OF_CLASSES = "averaged_classes"
 
 
 def choose_recalibrator(
@@ -78,10 +76,10 @@ def choose_recalibrator(
     level : float, default 0.05
         Level of the test; intervals hold with posterior probability 1 - level.
     time_limit : float, optional
-        Of classes: seconds after which no further map is begun, and a fit is stopped; ``.skipped`` names the maps left
-        out. With it the result depends on the machine.
+        Of classes: seconds after which the fits are stopped; ``.skipped`` says so. With it the result depends on the
+        machine.
     progress : callable, optional
-        Of classes: called with the name of each map in turn.
+        Of classes: called with the name of the map as it begins.
 
     Returns
     -------
@@ -96,14 +94,14 @@ def choose_recalibrator(
 
     See Also
     --------
-    AveragedScaling, compare_recalibrators, RecalibratedClassifier, audit
+    AveragedScaling, AveragedClassScaling, compare_recalibrators, RecalibratedClassifier, audit
 
     Notes
     -----
     One probability: `AveragedScaling` is advised if `calibration_test` rejects, there are ten events and ten rows
     without it, and the posterior interval of its gain in log loss lies above 0. No row is held out, and nothing depends
-    on a seed. Classes: temperature, vector and Dirichlet scaling are compared across five folds, which the rows alone
-    decide (docs/recalibration.md). Cost: a sort and about a tenth of a second; of classes 6 fits a map.
+    on a seed. Classes: `AveragedClassScaling` is advised if its likelihood ratio to the unchanged table, on five folds
+    that the rows alone decide, reaches 1 / level. Cost: a sort and about a tenth of a second; of classes 6 fits.
 
     Examples
     --------
@@ -242,33 +240,23 @@ def _informs(curve: AveragedCurve, level: float) -> bool:
 
 
 def choose_on_classes(
-    sample: MulticlassSample,
-    level: float,
-    clock: TimeLimit,
-    progress: Callable[[str], None] | None,
-    quickly: bool = False,
+    sample: MulticlassSample, level: float, clock: TimeLimit, progress: Callable[[str], None] | None
 ) -> RecalibrationChoice:
-    """`choose_recalibrator` of three classes or more; `quickly` leaves out what takes minutes."""
+    """`choose_recalibrator` of three classes or more: the averaged map, where it is likelier beyond chance."""
     judge = Judge.read(sample)
-    methods, skipped = [name for name, each in maps().items() if each.classes], {}
-    n, k = judge.prediction.shape
-    if quickly and n * k * k > _MOST_WORK:
-        methods.remove("dirichlet")
-        skipped["dirichlet"] = f"takes minutes with {k:,} classes"
     with beside(THREADS) as threads:
-        comparison = compared(judge, methods, 5, level, clock, progress, threads)
+        comparison = compared(judge, [_OF_CLASSES], 5, level, clock, progress, threads)
         found = comparison.result
-        # A map is considered if it is likelier beyond chance; then the first that is as good as the best.
-        better = [each for each in found.scores[1:] if comparison.ratio[each.method] >= -np.log(level)]
-        chosen = comparison.first_as_good(better) if better else "unchanged"
-        scores = found.scores
-        if chosen != "unchanged" and not comparison.beats_constant(chosen):
-            chosen, scores = "constant", (*scores, comparison.constant())
+        chosen, scores = "unchanged", found.scores
+        if comparison.ratio.get(_OF_CLASSES, -np.inf) >= -np.log(level):
+            chosen = _OF_CLASSES
+            if not comparison.beats_constant(chosen):
+                chosen, scores = "constant", (*scores, comparison.constant())
     return RecalibrationChoice(
         chosen,
         comparison.fitted.get(chosen),
         level,
         scores=scores,
         noise=judge.noise_of_rate,
-        skipped=ReadOnly({**skipped, **found.skipped}),
+        skipped=found.skipped,
     )

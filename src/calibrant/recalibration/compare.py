@@ -149,7 +149,7 @@ def compare_recalibrators(
     pos_label : label, optional
         The positive class, as for `audit`.
     methods : sequence of names or recalibrators, optional
-        By default all that map one probability, or temperature, vector and Dirichlet scaling of classes. Recalibrators
+        By default all that map one probability, or all that map class probabilities. Recalibrators
         are named by their class.
     cv : int, default 5
         Number of parts the rows are split into, with both outcomes in each; a part is recalibrated by the map fitted to
@@ -286,17 +286,9 @@ class Compared:
         gain = self._mean(self._unchanged["brier"] - loss["brier"])[1]
         return lambda: RecalibrationScore(name, distance.result(), smooth, *means, gain, certain)
 
-    def _mean(self, values: FloatArray, level: float | None = None) -> tuple[float, Interval]:
+    def _mean(self, values: FloatArray) -> tuple[float, Interval]:
         """Mean over the rows, with its interval."""
-        return mean_with_interval(values, self._mass, self._level if level is None else level, self._judge.group)
-
-    def first_as_good(self, scores: Sequence[RecalibrationScore]) -> str:
-        """The first method whose Brier score is not worse, beyond chance, than the best one's."""
-        best = min(scores, key=lambda score: score.brier)
-        loss = self._losses[best.method]["brier"]
-        worse = (each for each in scores if self._mean(self._losses[each.method]["brier"] - loss)[1].low > 0.0)
-        names = {each.method for each in worse}
-        return next(score.method for score in scores if score.method not in names)
+        return mean_with_interval(values, self._mass, self._level, self._judge.group)
 
     def beats_constant(self, method: str) -> bool:
         """Whether a method's Brier score is better than that of the mean outcome of the other folds."""

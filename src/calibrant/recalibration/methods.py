@@ -25,6 +25,7 @@ Method = Literal[
     "averaged",
     "vector",
     "dirichlet",
+    "averaged_classes",
 ]
 
 

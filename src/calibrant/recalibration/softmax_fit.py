@@ -76,22 +76,24 @@ class SoftmaxProblem:
         return gradient
 
 
-def fit_softmax(problem: SoftmaxProblem, start: FloatArray | None = None, stop: Stop | None = None) -> FloatArray:
+def fit_softmax(
+    problem: SoftmaxProblem, start: FloatArray | None = None, stop: Stop | None = None, near: float | None = None
+) -> FloatArray:
     """Entries of shape (K + 1, K) of the one minimum: the matrix, then the shifts.
 
-    Newton steps, each found by conjugate gradients, until next to nothing can be gained; OutOfTime if `stop` says so
-    first. One thread: sums must not depend on the number of processors, and products this small gain nothing by more.
+    Newton steps, each found by conjugate gradients, until next to nothing can be gained, or `near` per row; OutOfTime
+    if `stop` says so first. One thread: sums must not depend on the number of processors, and products
+    this small gain nothing by more.
     """
     with threadpool_limits(1, user_api="blas"):
-        return _fit(problem, start, stop)
+        return _fit(problem, start, stop, _NEAR * float(problem.free.sum()) if near is None else near)
 
 
-def _fit(problem: SoftmaxProblem, start: FloatArray | None, stop: Stop | None) -> FloatArray:
+def _fit(problem: SoftmaxProblem, start: FloatArray | None, stop: Stop | None, near: float) -> FloatArray:
     k = problem.x.shape[1]
     identity = np.eye(k + 1, k)
     free = problem.free
     ridge = np.where(free, problem.ridge, 0.0)
-    near = _NEAR * float(free.sum())
     weights = identity.copy() if start is None else np.where(free, start, identity)
 
     def value(at: FloatArray) -> tuple[float, FloatArray]:
@@ -178,6 +180,8 @@ def _preconditioner(
         rest = np.ones((k + 1, k))
         rest[:k] = (problem.x**2).T @ spread + ridge[:k]
         factors = rest[at, at].copy()
+    own = free[at, at]
+    cross, factors = np.where(own, cross, 0.0), np.where(own, factors, 1.0)
     determinant = np.maximum(factors * shifts - cross**2, _FLAT * factors * shifts)
 
     def inverse(of: FloatArray) -> FloatArray:

@@ -1,0 +1,151 @@
+"""The averaged map of classes: evidence against its integral, one map for any order, near the identity when few."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant.door.classes import multiclass_sample
+from calibrant.recalibration import AveragedClassScaling, TemperatureScaling, choose_recalibrator, from_json
+from calibrant.recalibration import averaged_classes as room
+from calibrant.recalibration.softmax_fit import OutOfTime, SoftmaxProblem
+from tests.oracles import averaged_classes as oracle
+from tests.strategies import drawn_classes, examples
+
+
+def drawn(n, k, seed, sharpen=1.0):
+    label, table = drawn_classes(n, k, seed, sharpen)
+    return label, np.maximum(table, 1e-9) / np.maximum(table, 1e-9).sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("scales", [each for _, grid in room.SHARED.values() for each in grid])
+def test_shared_evidence_and_mode_are_those_of_the_integral(scales):
+    label, table = drawn(60, 3, 1, 1.6)
+    x, rows = np.log(table), np.ones(60)
+    found = dict(zip(all_scales(room.SHARED), room.shared_members(x, label, rows), strict=True))
+    member, free = found[scales], np.array(scales) > 0.0
+
+    def likelihood(at):
+        both = np.zeros((len(at), 2))
+        both[:, free] = at
+        return np.array([oracle.shared_log_likelihood(x, label, rows, t, u) for t, u in both])
+
+    if not free.any():
+        assert evidence_of(room.SHARED, member) == pytest.approx(likelihood(np.zeros((1, 0)))[0], abs=1e-9)
+        return
+    deviation, centre = np.array(scales)[free], member.at[free]
+    root = np.linalg.cholesky(np.linalg.inv(hessian(lambda c: likelihood(c[None])[0], centre, deviation)))
+    evidence, mean = oracle.evidence_by_importance(likelihood, centre, root, deviation, np.random.default_rng(0), 3000)
+    assert evidence_of(room.SHARED, member) == pytest.approx(evidence, abs=0.1)
+    assert np.all(np.abs(centre - mean) < 0.3 * np.sqrt((root**2).sum(axis=1)))
+
+
+def all_scales(members):
+    return [each for _, grid in members.values() for each in grid]
+
+
+def evidence_of(members, member):
+    prior, grid = members[member.name]
+    return member.log_weight - np.log(prior / len(grid))
+
+
+def hessian(log_likelihood, at, deviation, step=1e-4):
+    """Minus the second derivatives of the log posterior, by differences."""
+    size = at.size
+    out, unit = np.empty((size, size)), step * np.eye(size)
+    for i in range(size):
+        for j in range(size):
+            corners = [log_likelihood(at + a * unit[i] + b * unit[j]) * a * b for a in (1, -1) for b in (1, -1)]
+            out[i, j] = -sum(corners) / (4.0 * step**2)
+    return out + np.diag(deviation**-2.0)
+
+
+@pytest.mark.parametrize("scales", [each for each in all_scales(room.OWN) if any(each)])
+@pytest.mark.parametrize("n", [80, 400])
+def test_own_evidence_and_mode_are_those_of_a_sample(scales, n):
+    k = 3
+    label, table = drawn(n, k, n, 1.3)
+    x, mass = np.log(table), np.full(n, 1.0 / n)
+    problem = SoftmaxProblem(x, label, mass, room.precisions(scales, k) / n)
+    evidence, at = room.own_mode(problem, n)
+    free, identity = problem.free, np.eye(k + 1, k)
+    deviation, centre = (problem.ridge[free] * n) ** -0.5, (at - identity)[free]
+
+    def likelihood(of):
+        weights = np.repeat(identity[None], len(of), axis=0)
+        weights[:, free] += of
+        return oracle.own_log_likelihood(x, label, np.ones(n), weights)
+
+    curvature = hessian(lambda c: likelihood(c[None])[0], centre, deviation)
+    root = np.linalg.cholesky(np.linalg.inv(curvature))
+    log_posterior = likelihood(centre[None])[0] - 0.5 * ((centre / deviation) ** 2).sum()
+    laplace = log_posterior - np.log(deviation).sum() - 0.5 * np.linalg.slogdet(curvature)[1]
+    assert evidence == pytest.approx(laplace, abs=1e-3)
+    theirs, mean = oracle.evidence_by_importance(likelihood, centre, root, deviation, np.random.default_rng(0))
+    assert evidence == pytest.approx(theirs, abs=0.5 if n < 100 else 0.25)
+    assert np.all(np.abs(centre - mean) < 0.8 * np.sqrt((root**2).sum(axis=1)))
+
+
+@pytest.mark.parametrize("scales", [room.Own(1.0), room.Own(1.0, 0.1), room.Own(0.5, 0.3, 0.3)])
+def test_blocks_understate_the_evidence_and_never_overstate_it(scales, monkeypatch):
+    label, table = drawn(500, 5, 0, 1.4)
+    problem = SoftmaxProblem(np.log(table), label, np.full(500, 0.002), room.precisions(scales, 5) / 500)
+    whole, _ = room.own_mode(problem, 500)
+    monkeypatch.setattr(room, "_WHOLE", 0)
+    blocks, _ = room.own_mode(problem, 500)
+    assert whole - 0.5 * np.isfinite(problem.ridge).sum() < blocks < whole
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_order_of_rows_does_not_show(weighted):
+    label, table = drawn_classes(300, 4, 2, 1.5)
+    table = np.round(table[:, :3], 1)
+    table = np.column_stack([table, 1.0 - table.sum(axis=1)]).clip(0.0)
+    table /= table.sum(axis=1, keepdims=True)  # equal rows, and zeros
+    label = np.where(np.take_along_axis(table, label[:, None], 1)[:, 0] > 0.0, label, table.argmax(axis=1))
+    weight = np.random.default_rng(2).integers(1, 5, 300).astype(float) if weighted else None
+    other = np.random.default_rng(3).permutation(300)
+    one = AveragedClassScaling().fit(table, label, weight)
+    two = AveragedClassScaling().fit(table[other], label[other], None if weight is None else weight[other])
+    assert one.to_json() == two.to_json()
+    assert np.array_equal(from_json(one.to_json()).predict(table), one.predict(table))
+
+
+@examples(25)
+@given(st.integers(3, 6), st.integers(2, 60), st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]))
+def test_any_rows_give_probabilities(k, n, seed, sharpen):
+    label, table = drawn_classes(n, k, seed, sharpen)
+    label = np.minimum(label, k - 2)  # the last is never seen
+    found = AveragedClassScaling().fit_classes(multiclass_sample(label, table))
+    for at in (table, np.eye(k), np.full((1, k), 1.0 / k)):
+        after = found.predict(at)
+        assert (after > 0.0).all()
+        assert after.sum(axis=1) == pytest.approx(1.0)
+    assert sum(found.weights_.values()) == pytest.approx(1.0)
+    assert isinstance(found.summary(), str)
+
+
+def test_few_rows_leave_the_predictions_nearly_as_they_are_and_many_find_the_temperature():
+    label, table = drawn(20, 4, 5)
+    assert abs(AveragedClassScaling().fit(table, label).predict(table) - table).max() < 0.2
+    label, table = drawn_classes(4000, 4, 6, 2.0)
+    fits = [each.fit(table, label).predict(table) for each in (AveragedClassScaling(), TemperatureScaling())]
+    assert abs(fits[0] - fits[1]).max() < 0.05
+
+
+def test_classes_that_are_mistaken_for_each_other_are_told_apart():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(8000, 3))
+    mixed = x @ np.array([[1.0, 0.7, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 1.0]])
+    truth, said = (np.exp(each) / np.exp(each).sum(axis=1, keepdims=True) for each in (mixed, x))
+    label = (rng.random((8000, 1)) > truth[:, :2].cumsum(axis=1)).sum(axis=1)
+    found = AveragedClassScaling().fit(said, label)
+    assert found.weights_["matrix"] > 0.45
+    assert abs(found.predict(said) - truth).mean() < 0.01 < abs(said - truth).mean()
+    assert choose_recalibrator(label, said).chosen == "averaged_classes"
+
+
+def test_a_fit_that_takes_too_long_is_given_up():
+    label, table = drawn_classes(100, 4, 0, 2.0)
+    with pytest.raises(OutOfTime):
+        AveragedClassScaling().fit_classes(multiclass_sample(label, table), stop=lambda: True)
