@@ -1,0 +1,466 @@
+"""Smooth calibration error of many rows: the forward pass of smooth.py on masses per bin of keys, whole blocks at a time.
+
+The pass eats from both ends of the keys, and a value needs only how much was eaten on the far side of the last key: from
+the top of the keys below it, from the bottom of those above. So keys are put into bins, in their order, and a bin has
+its mass, a whole number, and its moment. A block of rows whose keys lie strictly between the bins that it eats is one
+step. Bins that are eaten from one end, or wholly, are settled by their moments. Of the few others, those that both ends
+ate or that are left in part, the rows are ranked and what was logged of them is eaten again, key by key.
+docs/smooth.md proves that the value is that of the pass, and bounds its rounding.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calibrant.kernels.bits import leading_zeros, trailing_zeros
+from calibrant.kernels.compiled import inner, njit
+from calibrant.kernels.sums import add
+from calibrant.kernels.types import FloatArray, IntArray, UIntArray
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_ALL = ~_ZERO
+_LOW = np.uint64(63)
+_UNITS = 2.0**60  # to the height 1: a bin may hold the whole mass of 2 and be given as much in one step
+_STEP = 2.0**-60
+_HIGHEST = np.int64(1 << 60)
+BLOCK = 128
+_PART = 16
+"""Rows of a block that are tried together where the whole of it is not one step."""
+_AHEAD = 64
+"""Bins looked at, at most, to see that a block eats only outside its own keys."""
+_FROM_TOP, _FROM_BOTTOM, _OPEN = np.uint8(1), np.uint8(2), np.uint8(4)
+"""What is known of a bin: eaten in part from either end since it was last empty; not settled by its moment."""
+
+
+@njit(cache=True, nogil=True)
+def block_keys(
+    v: FloatArray, outcome: FloatArray, weight: FloatArray, start: FloatArray
+) -> tuple[float, float, bool]:
+    """Write the key before each block and after the last; return the least, the largest, and whether all is in order.
+
+    That is whether predictions do not decrease, lie in [0, 1], and no key is NaN or infinite.
+    """
+    m = v.size
+    each = weight.size > 1
+    total = 0.0
+    lost = 0.0
+    low = 0.0
+    high = 0.0
+    falls = 0
+    before = 0.0
+    for block in range(start.size - 1):
+        first = block * BLOCK
+        end = min(m, first + BLOCK)
+        key = total + lost
+        start[block] = key
+        low = min(low, key)
+        high = max(high, key)
+        s0 = s1 = s2 = s3 = 0.0
+        falls += not before <= v[first]
+        for j in range(first + 1, end):
+            falls += not v[j - 1] <= v[j]
+        before = v[end - 1]
+        j = first
+        while j + 4 <= end:
+            s0 += (weight[j] if each else weight[0]) * v[j] - outcome[j]
+            s1 += (weight[j + 1] if each else weight[0]) * v[j + 1] - outcome[j + 1]
+            s2 += (weight[j + 2] if each else weight[0]) * v[j + 2] - outcome[j + 2]
+            s3 += (weight[j + 3] if each else weight[0]) * v[j + 3] - outcome[j + 3]
+            j += 4
+        while j < end:
+            s0 += (weight[j] if each else weight[0]) * v[j] - outcome[j]
+            j += 1
+        total, lost = add(total, lost, (s0 + s1) + (s2 + s3))
+    key = total + lost
+    start[start.size - 1] = key
+    return min(low, key), max(high, key), falls == 0 and before <= 1.0 and abs(key) < np.inf
+
+
+@inner
+def _keys_of_block(
+    v: FloatArray, outcome: FloatArray, weight: FloatArray, first: int, rows: int, start: float, key: FloatArray
+) -> None:
+    """Write the keys of one block: its residuals are added as whole numbers, so that no sum of them rounds."""
+    each = weight.size > 1
+    s0 = s1 = s2 = s3 = 0.0
+    for i in range(rows):
+        key[i] = (weight[first + i] if each else weight[0]) * v[first + i] - outcome[first + i]
+    i = 0
+    while i + 4 <= rows:
+        s0 += abs(key[i])
+        s1 += abs(key[i + 1])
+        s2 += abs(key[i + 2])
+        s3 += abs(key[i + 3])
+        i += 4
+    while i < rows:
+        s0 += abs(key[i])
+        i += 1
+    exponent = max(math.frexp((s0 + s1) + (s2 + s3))[1], -900)
+    unit = math.ldexp(1.0, exponent - 61)
+    units = math.ldexp(1.0, 61 - exponent)
+    total = np.int64(0)
+    for i in range(rows):
+        residual = np.int64(key[i] * units)
+        key[i] = start + total * unit
+        total += residual
+
+
+@njit(cache=True, nogil=True)
+def sweep(
+    v: FloatArray,
+    outcome: FloatArray,
+    weight: FloatArray,
+    start: FloatArray,
+    low: float,
+    scale: float,
+    bin_of: UIntArray,
+    mass: IntArray,
+    flag: UIntArray,
+    when: UIntArray,
+    where: UIntArray,
+    eaten: IntArray,
+) -> tuple[float, int, int]:
+    """Return the value but for the open bins, the entries of the log, and the first bin above the last key.
+
+    The log says at which row (`when`) which bin (`where`) lost how much (`eaten`: from the top; negative: from the
+    bottom). Minus one for entries: there is no room for them. Bins are as many as masses, zero like flags.
+    """
+    m = v.size
+    size = mass.size
+    last = start[start.size - 1]
+    middle = np.int64((last - low) * scale) + 1
+    offset = float(middle)
+    width = 1.0 / scale
+    base = last + (0.5 - offset) * width  # the centre of bin b is base + b * width
+    highest = size - 1.0
+    moment = np.zeros(size)
+    taken = np.zeros(size)  # moment of what the far end ate
+    leaf = np.zeros((size >> 6) + 1, np.uint64)
+    node = np.zeros((size >> 12) + 1, np.uint64)
+    key = np.empty(BLOCK)
+    about = np.empty(BLOCK)
+    term = np.empty(BLOCK)
+    gaps = np.empty(BLOCK, np.int64)
+    bins = np.empty(BLOCK, np.int64)
+    room = when.size - 4 * BLOCK
+    entries = 0
+    last_top = last_bottom = np.int64(-1)  # bins that the newest entries of either end are about, while these may grow
+    entry_top = entry_bottom = 0
+    value = 0.0
+    lost = 0.0
+
+    bottom = np.int64(min(max((0.0 - last) * scale + offset, 0.0), highest))
+    top = bottom
+    mass[top] = 2 * _HIGHEST
+    moment[top] = -2.0 * (base + top * width)
+    leaf[top >> 6] |= _ONE << np.uint64(top & 63)
+    node[top >> 12] |= _ONE << np.uint64((top >> 6) & 63)
+    place = np.int64(v[0] * _UNITS)
+    for block in range(start.size - 1):
+        first = block * BLOCK
+        rows = min(m, first + BLOCK) - first
+        _keys_of_block(v, outcome, weight, first, rows, start[block], key)
+        gaps[0] = np.int64(v[first] * _UNITS) - place
+        for i in range(1, rows):
+            gaps[i] = np.int64(v[first + i] * _UNITS) - np.int64(v[first + i - 1] * _UNITS)
+        place = np.int64(v[first + rows - 1] * _UNITS)
+        for i in range(rows):
+            b = np.int64(min(max((key[i] - last) * scale + offset, 0.0), highest))
+            bins[i] = b
+            bin_of[first + i] = b
+            gap = gaps[i] * _STEP
+            term[i] = gap * key[i] if b >= middle else -(gap * key[i])
+            about[i] = 2.0 * gap * (key[i] - (base + b * width))
+        s0 = s1 = s2 = s3 = 0.0
+        i = 0
+        while i + 4 <= rows:
+            s0 += term[i]
+            s1 += term[i + 1]
+            s2 += term[i + 2]
+            s3 += term[i + 3]
+            i += 4
+        while i < rows:
+            s0 += term[i]
+            i += 1
+        value, lost = add(value, lost, (s0 + s1) + (s2 + s3))
+        if entries > room:
+            return 0.0, -1, middle
+
+        a = 0
+        c = rows
+        while a < rows:
+            least = bins[a]
+            largest = least
+            whole = np.int64(0)
+            for i in range(a, c):
+                least = min(least, bins[i])
+                largest = max(largest, bins[i])
+                whole += gaps[i]
+            inside = bottom < least and largest < top
+            if inside:
+                rest = whole - mass[top]
+                b = top
+                while rest >= 0 and inside:
+                    b -= 1
+                    inside = b > largest and top - b < _AHEAD
+                    rest -= mass[b]
+                rest = whole - mass[bottom]
+                b = bottom
+                while rest >= 0 and inside:
+                    b += 1
+                    inside = b < least and b - bottom < _AHEAD
+                    rest -= mass[b]
+            if not inside and c - a > _PART:
+                c = a + _PART
+                continue
+            for i in range(a, a + 1 if inside else c):
+                gap = whole
+                if not inside:
+                    gap = gaps[i]
+                    b = bins[i]
+                    if mass[b] == 0:
+                        leaf[b >> 6] |= _ONE << np.uint64(b & 63)
+                        node[b >> 12] |= _ONE << np.uint64((b >> 6) & 63)
+                    mass[b] += 2 * gap
+                    moment[b] += about[i]
+                    top = max(top, b)
+                    bottom = min(bottom, b)
+                    if b == last_top:
+                        last_top = np.int64(-1)
+                    if b == last_bottom:
+                        last_bottom = np.int64(-1)
+
+                rest = gap
+                x = mass[top]
+                while rest > 0:
+                    y = min(x, rest)
+                    if top != last_top:
+                        last_top = top
+                        entry_top = entries
+                        when[entries] = first + i
+                        where[entries] = top
+                        eaten[entries] = y
+                        entries += 1
+                    else:
+                        eaten[entry_top] += y
+                    rest -= y
+                    mass[top] = x - y
+                    if x > y:
+                        flag[top] |= _FROM_TOP
+                        if top < middle:
+                            taken[top] += (y * _STEP) * (base + top * width)
+                        break
+                    if flag[top] & _FROM_BOTTOM:
+                        flag[top] = _OPEN
+                    else:
+                        flag[top] &= _OPEN
+                        if top < middle:
+                            taken[top] += (y * _STEP) * (base + top * width) + moment[top]
+                    moment[top] = 0.0
+                    j = top >> 6
+                    word = leaf[j] ^ (_ONE << np.uint64(top & 63))
+                    leaf[j] = word
+                    if word == _ZERO:
+                        h = j >> 6
+                        word = node[h] ^ (_ONE << np.uint64(j & 63))
+                        node[h] = word
+                        while word == _ZERO:
+                            h -= 1
+                            word = node[h]
+                        j = (h << 6) | np.int64(_LOW - leading_zeros(word))
+                        word = leaf[j]
+                    top = (j << 6) | np.int64(_LOW - leading_zeros(word))
+                    x = mass[top]
+
+                rest = gap
+                x = mass[bottom]
+                while rest > 0:
+                    y = min(x, rest)
+                    if bottom != last_bottom:
+                        last_bottom = bottom
+                        entry_bottom = entries
+                        when[entries] = first + i
+                        where[entries] = bottom
+                        eaten[entries] = -y
+                        entries += 1
+                    else:
+                        eaten[entry_bottom] -= y
+                    rest -= y
+                    mass[bottom] = x - y
+                    if x > y:
+                        flag[bottom] |= _FROM_BOTTOM
+                        if bottom >= middle:
+                            taken[bottom] += (y * _STEP) * (base + bottom * width)
+                        break
+                    if flag[bottom] & _FROM_TOP:
+                        flag[bottom] = _OPEN
+                    else:
+                        flag[bottom] &= _OPEN
+                        if bottom >= middle:
+                            taken[bottom] += (y * _STEP) * (base + bottom * width) + moment[bottom]
+                    moment[bottom] = 0.0
+                    j = bottom >> 6
+                    word = leaf[j] ^ (_ONE << np.uint64(bottom & 63))
+                    leaf[j] = word
+                    if word == _ZERO:
+                        h = j >> 6
+                        word = node[h] ^ (_ONE << np.uint64(j & 63))
+                        node[h] = word
+                        while word == _ZERO:
+                            h += 1
+                            word = node[h]
+                        j = (h << 6) | np.int64(trailing_zeros(word))
+                        word = leaf[j]
+                    bottom = (j << 6) | np.int64(trailing_zeros(word))
+                    x = mass[bottom]
+            if inside:
+                for i in range(a, c):
+                    b = bins[i]
+                    if mass[b] == 0:
+                        leaf[b >> 6] |= _ONE << np.uint64(b & 63)
+                        node[b >> 12] |= _ONE << np.uint64((b >> 6) & 63)
+                    mass[b] += 2 * gaps[i]
+                    moment[b] += about[i]
+                if least <= last_top <= largest:
+                    last_top = np.int64(-1)
+                if least <= last_bottom <= largest:
+                    last_bottom = np.int64(-1)
+            a = c
+            c = min(rows, c + _PART)
+    value, lost = add(value, lost, -last)
+    left = np.int64(0)
+    for b in range(size):
+        if b < middle:
+            left += mass[b]
+        if mass[b] > 0 and flag[b] & (_FROM_TOP if b < middle else _FROM_BOTTOM):
+            flag[b] = _OPEN
+        if not flag[b] & _OPEN:
+            value, lost = add(value, lost, taken[b] if b < middle else -taken[b])
+    value, lost = add(value, lost, last * (left * _STEP))
+    return value + lost, entries, middle
+
+
+@njit(cache=True, nogil=True)
+def count_open(bin_of: UIntArray, flag: UIntArray, count: IntArray, first_block: int, last_block: int) -> None:
+    """Write how many rows of each of these blocks are in open bins."""
+    for block in range(first_block, last_block):
+        hits = 0
+        for j in range(block * BLOCK, min(bin_of.size, (block + 1) * BLOCK)):
+            hits += (flag[bin_of[j]] & _OPEN) != 0
+        count[block] = hits
+
+
+@njit(cache=True, nogil=True)
+def open_rows(
+    v: FloatArray,
+    outcome: FloatArray,
+    weight: FloatArray,
+    start: FloatArray,
+    bin_of: UIntArray,
+    flag: UIntArray,
+    before: IntArray,
+    first_block: int,
+    last_block: int,
+    row: UIntArray,
+    open_key: FloatArray,
+) -> None:
+    """Write the rows in open bins, in order, and their keys; `before` has how many there are before each block."""
+    key = np.empty(BLOCK)
+    for block in range(first_block, last_block):
+        c = before[block]
+        if before[block + 1] == c:
+            continue
+        first = block * BLOCK
+        rows = min(v.size, first + BLOCK) - first
+        _keys_of_block(v, outcome, weight, first, rows, start[block], key)
+        for i in range(rows):
+            if flag[bin_of[first + i]] & _OPEN:
+                row[c] = first + i
+                open_key[c] = key[i]
+                c += 1
+
+
+@njit(cache=True, nogil=True)
+def replay(
+    v: FloatArray,
+    bin_of: UIntArray,
+    flag: UIntArray,
+    row: UIntArray,
+    key: FloatArray,
+    order: UIntArray,
+    rank: UIntArray,
+    segment: IntArray,
+    mass: IntArray,
+    when: UIntArray,
+    where: UIntArray,
+    eaten: IntArray,
+    middle: int,
+    first_bin: int,
+    last_bin: int,
+) -> float:
+    """Moment that the far end ate of the open bins among these, negative above the last key.
+
+    `segment` has the least rank in each bin; masses are scratch, as long as there are rows in open bins.
+    """
+    words = (row.size >> 6) + 1
+    leaf = np.zeros(words, np.uint64)
+    node = np.zeros((words >> 6) + 1, np.uint64)
+    root = np.zeros((words >> 12) + 1, np.uint64)
+    value = 0.0
+    lost = 0.0
+    c = 0
+    for entry in range(when.size):
+        b = np.int64(where[entry])
+        if b < first_bin or b >= last_bin or not flag[b] & _OPEN:
+            continue
+        while c < row.size and row[c] <= when[entry]:
+            j = np.int64(row[c])
+            if first_bin <= bin_of[j] < last_bin:
+                r = np.int64(rank[c])
+                mass[r] = 2 * (np.int64(v[j] * _UNITS) - np.int64(v[j - 1] * _UNITS)) if j else 2 * _HIGHEST
+                leaf[r >> 6] |= _ONE << np.uint64(r & 63)
+                node[r >> 12] |= _ONE << np.uint64((r >> 6) & 63)
+                root[r >> 18] |= _ONE << np.uint64((r >> 12) & 63)
+            c += 1
+        rest = eaten[entry]
+        down = rest > 0
+        far = down == (b < middle)
+        rest = abs(rest)
+        r = segment[b + 1] - 1 if down else segment[b]
+        while rest > 0:
+            j = r >> 6
+            word = leaf[j] & (_ALL >> np.uint64(63 - (r & 63)) if down else _ALL << np.uint64(r & 63))
+            if word == _ZERO:
+                n = j >> 6
+                bit = _ONE << np.uint64(j & 63)
+                word = node[n] & (bit - _ONE if down else ~(bit | (bit - _ONE)))
+                if word == _ZERO:
+                    h = n >> 6
+                    bit = _ONE << np.uint64(n & 63)
+                    word = root[h] & (bit - _ONE if down else ~(bit | (bit - _ONE)))
+                    while word == _ZERO:
+                        h += -1 if down else 1
+                        word = root[h]
+                    n = (h << 6) | np.int64(_LOW - leading_zeros(word) if down else trailing_zeros(word))
+                    word = node[n]
+                j = (n << 6) | np.int64(_LOW - leading_zeros(word) if down else trailing_zeros(word))
+                word = leaf[j]
+            r = (j << 6) | np.int64(_LOW - leading_zeros(word) if down else trailing_zeros(word))
+            y = min(rest, mass[r])
+            if far:
+                value, lost = add(value, lost, (y if down else -y) * _STEP * key[order[r]])
+            rest -= y
+            mass[r] -= y
+            if mass[r] == 0:
+                word = leaf[j] ^ (_ONE << np.uint64(r & 63))
+                leaf[j] = word
+                if word == _ZERO:
+                    n = j >> 6
+                    word = node[n] ^ (_ONE << np.uint64(j & 63))
+                    node[n] = word
+                    if word == _ZERO:
+                        root[n >> 6] ^= _ONE << np.uint64(n & 63)
+    return value + lost
