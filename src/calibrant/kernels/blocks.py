@@ -35,6 +35,44 @@ _FROM_TOP, _FROM_BOTTOM, _OPEN = np.uint8(1), np.uint8(2), np.uint8(4)
 """What is known of a bin: eaten in part from either end since it was last empty; not settled by its moment."""
 
 
+@inner
+def _residuals(
+    v: FloatArray, outcome: FloatArray, weight: FloatArray, first: int, rows: int, residual: FloatArray
+) -> None:
+    """Write the predictions' weight less the outcomes' of some rows; a single weight is that of every row.
+
+    Here and below rows are sliced first: an index that could be negative to the compiler is gathered one by one.
+    """
+    of_v = v[first : first + rows]
+    of_outcome = outcome[first : first + rows]
+    if weight.size > 1:
+        of_weight = weight[first : first + rows]
+        for i in range(rows):
+            residual[i] = of_weight[i] * of_v[i] - of_outcome[i]
+    else:
+        each = weight[0]
+        for i in range(rows):
+            residual[i] = each * of_v[i] - of_outcome[i]
+
+
+@inner
+def _sum(term: FloatArray, rows: int) -> float:
+    """Sum in eight parts, which do not wait for one another."""
+    for i in range(rows, (rows + 7) // 8 * 8):
+        term[i] = 0.0
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    for i in range(0, rows, 8):
+        s0 += term[i]
+        s1 += term[i + 1]
+        s2 += term[i + 2]
+        s3 += term[i + 3]
+        s4 += term[i + 4]
+        s5 += term[i + 5]
+        s6 += term[i + 6]
+        s7 += term[i + 7]
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+
+
 @njit(cache=True, nogil=True)
 def block_keys(
     v: FloatArray, outcome: FloatArray, weight: FloatArray, start: FloatArray
@@ -44,36 +82,28 @@ def block_keys(
     That is whether predictions do not decrease, lie in [0, 1], and no key is NaN or infinite.
     """
     m = v.size
-    each = weight.size > 1
     total = 0.0
     lost = 0.0
     low = 0.0
     high = 0.0
     falls = 0
     before = 0.0
+    residual = np.empty(BLOCK)
     for block in range(start.size - 1):
         first = block * BLOCK
-        end = min(m, first + BLOCK)
+        rows = min(m, first + BLOCK) - first
         key = total + lost
         start[block] = key
         low = min(low, key)
         high = max(high, key)
-        s0 = s1 = s2 = s3 = 0.0
         falls += not before <= v[first]
-        for j in range(first + 1, end):
-            falls += not v[j - 1] <= v[j]
-        before = v[end - 1]
-        j = first
-        while j + 4 <= end:
-            s0 += (weight[j] if each else weight[0]) * v[j] - outcome[j]
-            s1 += (weight[j + 1] if each else weight[0]) * v[j + 1] - outcome[j + 1]
-            s2 += (weight[j + 2] if each else weight[0]) * v[j + 2] - outcome[j + 2]
-            s3 += (weight[j + 3] if each else weight[0]) * v[j + 3] - outcome[j + 3]
-            j += 4
-        while j < end:
-            s0 += (weight[j] if each else weight[0]) * v[j] - outcome[j]
-            j += 1
-        total, lost = add(total, lost, (s0 + s1) + (s2 + s3))
+        upper = v[first + 1 : first + rows]
+        lower = v[first : first + rows - 1]
+        for i in range(rows - 1):
+            falls += not lower[i] <= upper[i]
+        before = v[first + rows - 1]
+        _residuals(v, outcome, weight, first, rows, residual)
+        total, lost = add(total, lost, _sum(residual, rows))
     key = total + lost
     start[start.size - 1] = key
     return min(low, key), max(high, key), falls == 0 and before <= 1.0 and abs(key) < np.inf
@@ -81,24 +111,20 @@ def block_keys(
 
 @inner
 def _keys_of_block(
-    v: FloatArray, outcome: FloatArray, weight: FloatArray, first: int, rows: int, start: float, key: FloatArray
+    v: FloatArray,
+    outcome: FloatArray,
+    weight: FloatArray,
+    first: int,
+    rows: int,
+    start: float,
+    key: FloatArray,
+    size: FloatArray,
 ) -> None:
     """Write the keys of one block: its residuals are added as whole numbers, so that no sum of them rounds."""
-    each = weight.size > 1
-    s0 = s1 = s2 = s3 = 0.0
+    _residuals(v, outcome, weight, first, rows, key)
     for i in range(rows):
-        key[i] = (weight[first + i] if each else weight[0]) * v[first + i] - outcome[first + i]
-    i = 0
-    while i + 4 <= rows:
-        s0 += abs(key[i])
-        s1 += abs(key[i + 1])
-        s2 += abs(key[i + 2])
-        s3 += abs(key[i + 3])
-        i += 4
-    while i < rows:
-        s0 += abs(key[i])
-        i += 1
-    exponent = max(math.frexp((s0 + s1) + (s2 + s3))[1], -900)
+        size[i] = abs(key[i])
+    exponent = max(math.frexp(_sum(size, rows))[1], -900)
     unit = math.ldexp(1.0, exponent - 61)
     units = math.ldexp(1.0, 61 - exponent)
     total = np.int64(0)
@@ -144,7 +170,9 @@ def sweep(
     about = np.empty(BLOCK)
     term = np.empty(BLOCK)
     gaps = np.empty(BLOCK, np.int64)
-    bins = np.empty(BLOCK, np.int64)
+    places = np.empty(BLOCK + 1, np.int64)
+    after = places[1:]
+    bins = np.empty(BLOCK, np.uint32)
     room = when.size - 4 * BLOCK
     entries = 0
     last_top = last_bottom = np.int64(-1)  # bins that the newest entries of either end are about, while these may grow
@@ -158,46 +186,39 @@ def sweep(
     moment[top] = -2.0 * (base + top * width)
     leaf[top >> 6] |= _ONE << np.uint64(top & 63)
     node[top >> 12] |= _ONE << np.uint64((top >> 6) & 63)
-    place = np.int64(v[0] * _UNITS)
+    places[BLOCK] = np.int64(v[0] * _UNITS)
     for block in range(start.size - 1):
         first = block * BLOCK
         rows = min(m, first + BLOCK) - first
-        _keys_of_block(v, outcome, weight, first, rows, start[block], key)
-        gaps[0] = np.int64(v[first] * _UNITS) - place
-        for i in range(1, rows):
-            gaps[i] = np.int64(v[first + i] * _UNITS) - np.int64(v[first + i - 1] * _UNITS)
-        place = np.int64(v[first + rows - 1] * _UNITS)
+        _keys_of_block(v, outcome, weight, first, rows, start[block], key, term)
+        places[0] = places[BLOCK]
+        some = v[first : first + rows]
         for i in range(rows):
-            b = np.int64(min(max((key[i] - last) * scale + offset, 0.0), highest))
-            bins[i] = b
-            bin_of[first + i] = b
-            gap = gaps[i] * _STEP
-            term[i] = gap * key[i] if b >= middle else -(gap * key[i])
-            about[i] = 2.0 * gap * (key[i] - (base + b * width))
-        s0 = s1 = s2 = s3 = 0.0
-        i = 0
-        while i + 4 <= rows:
-            s0 += term[i]
-            s1 += term[i + 1]
-            s2 += term[i + 2]
-            s3 += term[i + 3]
-            i += 4
-        while i < rows:
-            s0 += term[i]
-            i += 1
-        value, lost = add(value, lost, (s0 + s1) + (s2 + s3))
+            after[i] = np.int64(some[i] * _UNITS)
+        for i in range(rows):
+            gaps[i] = after[i] - places[i]
+        for i in range(rows):
+            bins[i] = np.uint32(np.int64(min(max((key[i] - last) * scale + offset, 0.0), highest)))
+        kept = bin_of[first : first + rows]
+        for i in range(rows):
+            kept[i] = bins[i]
+        for i in range(rows):
+            about[i] = 2.0 * (gaps[i] * _STEP) * (key[i] - (base + bins[i] * width))
+        for i in range(rows):
+            term[i] = (gaps[i] * _STEP) * (key[i] if bins[i] >= middle else -key[i])
+        value, lost = add(value, lost, _sum(term, rows))
         if entries > room:
             return 0.0, -1, middle
 
         a = 0
         c = rows
         while a < rows:
-            least = bins[a]
+            least = np.int64(bins[a])
             largest = least
             whole = np.int64(0)
             for i in range(a, c):
-                least = min(least, bins[i])
-                largest = max(largest, bins[i])
+                least = min(least, np.int64(bins[i]))
+                largest = max(largest, np.int64(bins[i]))
                 whole += gaps[i]
             inside = bottom < least and largest < top
             if inside:
@@ -220,7 +241,7 @@ def sweep(
                 gap = whole
                 if not inside:
                     gap = gaps[i]
-                    b = bins[i]
+                    b = np.int64(bins[i])
                     if mass[b] == 0:
                         leaf[b >> 6] |= _ONE << np.uint64(b & 63)
                         node[b >> 12] |= _ONE << np.uint64((b >> 6) & 63)
@@ -318,12 +339,14 @@ def sweep(
                     x = mass[bottom]
             if inside:
                 for i in range(a, c):
-                    b = bins[i]
-                    if mass[b] == 0:
+                    u = bins[i]
+                    before = mass[u]
+                    mass[u] = before + 2 * gaps[i]
+                    moment[u] += about[i]
+                    if before == 0:
+                        b = np.int64(u)
                         leaf[b >> 6] |= _ONE << np.uint64(b & 63)
                         node[b >> 12] |= _ONE << np.uint64((b >> 6) & 63)
-                    mass[b] += 2 * gaps[i]
-                    moment[b] += about[i]
                 if least <= last_top <= largest:
                     last_top = np.int64(-1)
                 if least <= last_bottom <= largest:
@@ -348,8 +371,8 @@ def count_open(bin_of: UIntArray, flag: UIntArray, count: IntArray, first_block:
     """Write how many rows of each of these blocks are in open bins."""
     for block in range(first_block, last_block):
         hits = 0
-        for j in range(block * BLOCK, min(bin_of.size, (block + 1) * BLOCK)):
-            hits += (flag[bin_of[j]] & _OPEN) != 0
+        for b in bin_of[block * BLOCK : (block + 1) * BLOCK]:
+            hits += (flag[b] & _OPEN) != 0
         count[block] = hits
 
 
@@ -369,13 +392,14 @@ def open_rows(
 ) -> None:
     """Write the rows in open bins, in order, and their keys; `before` has how many there are before each block."""
     key = np.empty(BLOCK)
+    term = np.empty(BLOCK)
     for block in range(first_block, last_block):
         c = before[block]
         if before[block + 1] == c:
             continue
         first = block * BLOCK
         rows = min(v.size, first + BLOCK) - first
-        _keys_of_block(v, outcome, weight, first, rows, start[block], key)
+        _keys_of_block(v, outcome, weight, first, rows, start[block], key, term)
         for i in range(rows):
             if flag[bin_of[first + i]] & _OPEN:
                 row[c] = first + i
