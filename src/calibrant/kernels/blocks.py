@@ -145,6 +145,8 @@ def sweep(
     bin_of: UIntArray,
     mass: IntArray,
     flag: UIntArray,
+    since: UIntArray,
+    until: UIntArray,
     when: UIntArray,
     where: UIntArray,
     eaten: IntArray,
@@ -164,6 +166,7 @@ def sweep(
     highest = size - 1.0
     moment = np.zeros(size)
     taken = np.zeros(size)  # moment of what the far end ate
+    settled = np.zeros(size)  # of it, what was eaten when the bin was last empty and settled
     leaf = np.zeros((size >> 6) + 1, np.uint64)
     node = np.zeros((size >> 12) + 1, np.uint64)
     key = np.empty(BLOCK)
@@ -215,11 +218,11 @@ def sweep(
         while a < rows:
             least = np.int64(bins[a])
             largest = least
-            whole = np.int64(0)
-            for i in range(a, c):
-                least = min(least, np.int64(bins[i]))
-                largest = max(largest, np.int64(bins[i]))
-                whole += gaps[i]
+            whole = after[c - 1] - places[a]
+            for i in range(c - a):
+                b = np.int64(bins[np.uint64(a + i)])
+                least = min(least, b)
+                largest = max(largest, b)
             inside = bottom < least and largest < top
             if inside:
                 rest = whole - mass[top]
@@ -276,10 +279,15 @@ def sweep(
                         break
                     if flag[top] & _FROM_BOTTOM:
                         flag[top] = _OPEN
+                        until[top] = first + i + 1
+                        taken[top] = settled[top]
                     else:
                         flag[top] &= _OPEN
                         if top < middle:
                             taken[top] += (y * _STEP) * (base + top * width) + moment[top]
+                        if flag[top] == 0:
+                            since[top] = first + i + 1
+                            settled[top] = taken[top]
                     moment[top] = 0.0
                     j = top >> 6
                     word = leaf[j] ^ (_ONE << np.uint64(top & 63))
@@ -318,10 +326,15 @@ def sweep(
                         break
                     if flag[bottom] & _FROM_TOP:
                         flag[bottom] = _OPEN
+                        until[bottom] = first + i + 1
+                        taken[bottom] = settled[bottom]
                     else:
                         flag[bottom] &= _OPEN
                         if bottom >= middle:
                             taken[bottom] += (y * _STEP) * (base + bottom * width) + moment[bottom]
+                        if flag[bottom] == 0:
+                            since[bottom] = first + i + 1
+                            settled[bottom] = taken[bottom]
                     moment[bottom] = 0.0
                     j = bottom >> 6
                     word = leaf[j] ^ (_ONE << np.uint64(bottom & 63))
@@ -338,7 +351,7 @@ def sweep(
                     bottom = (j << 6) | np.int64(trailing_zeros(word))
                     x = mass[bottom]
             if inside:
-                for i in range(a, c):
+                for i in range(np.uint64(a), np.uint64(c)):
                     u = bins[i]
                     before = mass[u]
                     mass[u] = before + 2 * gaps[i]
@@ -360,19 +373,24 @@ def sweep(
             left += mass[b]
         if mass[b] > 0 and flag[b] & (_FROM_TOP if b < middle else _FROM_BOTTOM):
             flag[b] = _OPEN
-        if not flag[b] & _OPEN:
-            value, lost = add(value, lost, taken[b] if b < middle else -taken[b])
+            until[b] = m
+            taken[b] = settled[b]
+        value, lost = add(value, lost, taken[b] if b < middle else -taken[b])
     value, lost = add(value, lost, last * (left * _STEP))
     return value + lost, entries, middle
 
 
 @njit(cache=True, nogil=True)
-def count_open(bin_of: UIntArray, flag: UIntArray, count: IntArray, first_block: int, last_block: int) -> None:
-    """Write how many rows of each of these blocks are in open bins."""
+def count_open(
+    bin_of: UIntArray, since: UIntArray, until: UIntArray, count: IntArray, first_block: int, last_block: int
+) -> None:
+    """Write how many rows of each of these blocks their bins want again."""
     for block in range(first_block, last_block):
         hits = 0
+        row = np.uint32(block * BLOCK)
         for b in bin_of[block * BLOCK : (block + 1) * BLOCK]:
-            hits += (flag[b] & _OPEN) != 0
+            hits += row < until[b] and row >= since[b]
+            row += np.uint32(1)
         count[block] = hits
 
 
@@ -383,14 +401,15 @@ def open_rows(
     weight: FloatArray,
     start: FloatArray,
     bin_of: UIntArray,
-    flag: UIntArray,
+    since: UIntArray,
+    until: UIntArray,
     before: IntArray,
     first_block: int,
     last_block: int,
     row: UIntArray,
     open_key: FloatArray,
 ) -> None:
-    """Write the rows in open bins, in order, and their keys; `before` has how many there are before each block."""
+    """Write the rows that their bins want again, in order, and their keys; `before` has how many precede each block."""
     key = np.empty(BLOCK)
     term = np.empty(BLOCK)
     for block in range(first_block, last_block):
@@ -400,9 +419,11 @@ def open_rows(
         first = block * BLOCK
         rows = min(v.size, first + BLOCK) - first
         _keys_of_block(v, outcome, weight, first, rows, start[block], key, term)
+        bins = bin_of[first : first + rows]
         for i in range(rows):
-            if flag[bin_of[first + i]] & _OPEN:
-                row[c] = first + i
+            j = first + i
+            if since[bins[i]] <= j < until[bins[i]]:
+                row[c] = j
                 open_key[c] = key[i]
                 c += 1
 
@@ -411,7 +432,8 @@ def open_rows(
 def replay(
     v: FloatArray,
     bin_of: UIntArray,
-    flag: UIntArray,
+    since: UIntArray,
+    until: UIntArray,
     row: UIntArray,
     key: FloatArray,
     order: UIntArray,
@@ -425,7 +447,7 @@ def replay(
     first_bin: int,
     last_bin: int,
 ) -> float:
-    """Moment that the far end ate of the open bins among these, negative above the last key.
+    """Moment that the far end ate of the open bins among these while they were open, negative above the last key.
 
     `segment` has the least rank in each bin; masses are scratch, as long as there are rows in open bins.
     """
@@ -438,9 +460,10 @@ def replay(
     c = 0
     for entry in range(when.size):
         b = np.int64(where[entry])
-        if b < first_bin or b >= last_bin or not flag[b] & _OPEN:
+        time = when[entry]
+        if not since[b] <= time < until[b] or b < first_bin or b >= last_bin:
             continue
-        while c < row.size and row[c] <= when[entry]:
+        while c < row.size and row[c] <= time:
             j = np.int64(row[c])
             if first_bin <= bin_of[j] < last_bin:
                 r = np.int64(rank[c])

@@ -128,29 +128,29 @@ def _by_blocks(v: FloatArray, outcome: FloatArray, weight: FloatArray, bins: int
     room = m + 8 * blocks.BLOCK
     when, where, eaten = np.empty(room, np.uint32), np.empty(room, np.uint16), np.empty(room, np.int64)
     scale = (bins - 2) / (high - low)
+    since, until = np.zeros(bins, np.uint32), np.zeros(bins, np.uint32)
     value, entries, middle = blocks.sweep(
-        v, outcome, weight, start, low, scale, bin_of, mass, flag, when, where, eaten
+        v, outcome, weight, start, low, scale, bin_of, mass, flag, since, until, when, where, eaten
     )
     if entries < 0:
         return None
-    is_open = flag >= 4
-    if not is_open.any():
+    if not until.any():
         return max(value, 0.0)
     before = np.zeros(start.size, np.int64)
-    blocks.count_open(bin_of, flag, before[1:], 0, start.size - 1)
+    blocks.count_open(bin_of, since, until, before[1:], 0, start.size - 1)
     np.cumsum(before, out=before)
     count = int(before[-1])
     if count > m:
         return None
     row, key = np.empty(count, np.uint32), np.empty(count)
-    blocks.open_rows(v, outcome, weight, start, bin_of, flag, before, 0, start.size - 1, row, key)
+    blocks.open_rows(v, outcome, weight, start, bin_of, since, until, before, 0, start.size - 1, row, key)
     order, rank, packed = _ranked(key, key.min(), key.max())
     segment = np.zeros(bins + 1, np.int64)
     np.cumsum(np.bincount(bin_of[row], minlength=bins), out=segment[1:])
     half = int(np.searchsorted(segment, count // 2))
     log = when[:entries], where[:entries], eaten[:entries]
-    value += blocks.replay(v, bin_of, flag, row, key, order, rank, segment, packed.view(np.int64), *log, middle, 0, half)
-    value += blocks.replay(v, bin_of, flag, row, key, order, rank, segment, packed.view(np.int64), *log, middle, half, bins)
+    value += blocks.replay(v, bin_of, since, until, row, key, order, rank, segment, packed.view(np.int64), *log, middle, 0, half)
+    value += blocks.replay(v, bin_of, since, until, row, key, order, rank, segment, packed.view(np.int64), *log, middle, half, bins)
     return max(value, 0.0)
 
 
