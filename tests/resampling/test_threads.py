@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from calibrant.resampling import threads as of_threads
-from calibrant.resampling.threads import beside
+from calibrant.threads import beside
 
 
 def test_what_no_thread_has_begun_is_done_where_it_is_asked_for():

@@ -104,7 +104,7 @@ def test_blocks_do_not_show(monkeypatch):
     rows = Rows.of((rng.random(300) < v).astype(float), v)
     features = coded(rng.integers(0, 3, 300), rng.integers(0, 3, 300))
     whole = find_in_rows(rows, features, Search(n_resamples=299, random_state=1))
-    monkeypatch.setattr("calibrant.resampling.threads.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("calibrant.threads.WORTH_A_THREAD", 1)
     assert find_in_rows(rows, features, Search(n_resamples=299, random_state=1)) == whole
 
 

@@ -145,7 +145,7 @@ def test_order_of_rows_names_of_groups_threads_and_roads_do_not_show(monkeypatch
     assert find_segments(shuffled, **NAMES, **OPTIONS).to_dict() == wanted
     renamed = table.with_columns(g=pl.lit("patient ") + pl.col("g"))
     assert find_segments(renamed.lazy(), **NAMES, **OPTIONS).to_dict() == wanted
-    monkeypatch.setattr("calibrant.resampling.threads.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("calibrant.threads.WORTH_A_THREAD", 1)
     assert find_segments(table.to_pandas(), **NAMES, **OPTIONS).to_dict() == wanted
 
 

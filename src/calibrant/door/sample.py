@@ -96,6 +96,11 @@ class Sample:
         """Pool validated rows with outcomes 0 or 1 and no weights."""
         return _pool_labels(prediction, label)
 
+    @classmethod
+    def of_keys(cls, keys: npt.NDArray[np.uint64]) -> Sample:
+        """Pool sorted keys of kernels/sorting.py; they are overwritten."""
+        return _pool_keys(keys)
+
     def merge(self, other: Sample) -> Sample:
         """Return the sample of both: sums are added where predictions meet."""
         return _pool(
@@ -161,6 +166,13 @@ def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample
     keys = np.empty(prediction.size, np.uint64)
     sorting.pack(prediction.view(np.uint64), label.view(np.uint8), keys)
     keys.sort()
+    return _pool_keys(keys)
+
+
+def _pool_keys(keys: npt.NDArray[np.uint64]) -> Sample:
+    """Pool sorted keys, which are overwritten."""
+    from calibrant.kernels import sorting
+
     m = sorting.count_distinct(keys)
     ones = np.empty(m)
     if m == keys.size:

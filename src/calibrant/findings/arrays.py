@@ -39,7 +39,7 @@ from calibrant.measures.lower import lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
-from calibrant.resampling.threads import beside
+from calibrant.threads import beside
 
 _COSTLY = 100_000
 """Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""

@@ -36,15 +36,32 @@ _FROM_TOP, _FROM_BOTTOM, _OPEN = np.uint8(1), np.uint8(2), np.uint8(4)
 
 
 @inner
-def _residuals(
-    v: FloatArray, outcome: FloatArray, weight: FloatArray, first: int, rows: int, residual: FloatArray
+def _read(
+    keys: UIntArray,
+    v: FloatArray,
+    outcome: FloatArray,
+    weight: FloatArray,
+    first: int,
+    rows: int,
+    bits: UIntArray,
+    place: FloatArray,
+    residual: FloatArray,
 ) -> None:
-    """Write the predictions' weight less the outcomes' of some rows; a single weight is that of every row.
+    """Write predictions, and their weight less the outcomes', of some rows; bits are those of the places.
 
-    Here and below rows are sliced first: an index that could be negative to the compiler is gathered one by one.
+    Rows are slices: an index that might be negative to the compiler would be gathered one by one.
     """
+    if keys.size > 0:
+        of_keys = keys[first : first + rows]
+        for i in range(rows):
+            bits[i] = of_keys[i] >> _ONE
+        for i in range(rows):
+            residual[i] = place[i] - np.float64(np.int64(of_keys[i] & _ONE))
+        return
     of_v = v[first : first + rows]
     of_outcome = outcome[first : first + rows]
+    for i in range(rows):
+        place[i] = of_v[i]
     if weight.size > 1:
         of_weight = weight[first : first + rows]
         for i in range(rows):
@@ -73,55 +90,9 @@ def _sum(term: FloatArray, rows: int) -> float:
     return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
-@njit(cache=True, nogil=True)
-def block_keys(
-    v: FloatArray, outcome: FloatArray, weight: FloatArray, start: FloatArray
-) -> tuple[float, float, bool]:
-    """Write the key before each block and after the last; return the least, the largest, and whether all is in order.
-
-    That is whether predictions do not decrease, lie in [0, 1], and no key is NaN or infinite.
-    """
-    m = v.size
-    total = 0.0
-    lost = 0.0
-    low = 0.0
-    high = 0.0
-    falls = 0
-    before = 0.0
-    residual = np.empty(BLOCK)
-    for block in range(start.size - 1):
-        first = block * BLOCK
-        rows = min(m, first + BLOCK) - first
-        key = total + lost
-        start[block] = key
-        low = min(low, key)
-        high = max(high, key)
-        falls += not before <= v[first]
-        upper = v[first + 1 : first + rows]
-        lower = v[first : first + rows - 1]
-        for i in range(rows - 1):
-            falls += not lower[i] <= upper[i]
-        before = v[first + rows - 1]
-        _residuals(v, outcome, weight, first, rows, residual)
-        total, lost = add(total, lost, _sum(residual, rows))
-    key = total + lost
-    start[start.size - 1] = key
-    return min(low, key), max(high, key), falls == 0 and before <= 1.0 and abs(key) < np.inf
-
-
 @inner
-def _keys_of_block(
-    v: FloatArray,
-    outcome: FloatArray,
-    weight: FloatArray,
-    first: int,
-    rows: int,
-    start: float,
-    key: FloatArray,
-    size: FloatArray,
-) -> None:
-    """Write the keys of one block: its residuals are added as whole numbers, so that no sum of them rounds."""
-    _residuals(v, outcome, weight, first, rows, key)
+def _add_up(start: float, rows: int, key: FloatArray, size: FloatArray) -> None:
+    """Turn the residuals of a block into its keys: they are added as whole numbers, so that no sum of them rounds."""
     for i in range(rows):
         size[i] = abs(key[i])
     exponent = max(math.frexp(_sum(size, rows))[1], -900)
@@ -135,7 +106,50 @@ def _keys_of_block(
 
 
 @njit(cache=True, nogil=True)
+def block_keys(
+    keys: UIntArray, v: FloatArray, outcome: FloatArray, weight: FloatArray, start: FloatArray
+) -> tuple[float, float, bool, bool]:
+    """Write the key before each block and after the last; return the least, the largest, and what is true of the rows.
+
+    That is: whether predictions do not decrease, lie in [0, 1], and no key is NaN or infinite; whether none is equal
+    to the next. Rows are sorted keys of sorting.py, or predictions, weighted outcomes and weights (one, if all are).
+    """
+    m = max(keys.size, v.size)
+    total = 0.0
+    lost = 0.0
+    low = 0.0
+    high = 0.0
+    falls = 0
+    ties = 0
+    place = np.empty(BLOCK)
+    bits = place.view(np.uint64)
+    residual = np.empty(BLOCK)
+    later = place[1:]
+    before = -1.0
+    for block in range(start.size - 1):
+        first = block * BLOCK
+        rows = min(m, first + BLOCK) - first
+        key = total + lost
+        start[block] = key
+        low = min(low, key)
+        high = max(high, key)
+        _read(keys, v, outcome, weight, first, rows, bits, place, residual)
+        falls += not before <= place[0]
+        ties += before == place[0]
+        for i in range(rows - 1):
+            falls += not place[i] <= later[i]
+            ties += place[i] == later[i]
+        before = place[rows - 1]
+        falls += block == 0 and not place[0] >= 0.0
+        total, lost = add(total, lost, _sum(residual, rows))
+    key = total + lost
+    start[start.size - 1] = key
+    return min(low, key), max(high, key), falls == 0 and before <= 1.0 and abs(key) < np.inf, ties == 0
+
+
+@njit(cache=True, nogil=True)
 def sweep(
+    keys: UIntArray,
     v: FloatArray,
     outcome: FloatArray,
     weight: FloatArray,
@@ -156,7 +170,7 @@ def sweep(
     The log says at which row (`when`) which bin (`where`) lost how much (`eaten`: from the top; negative: from the
     bottom). Minus one for entries: there is no room for them. Bins are as many as masses, zero like flags.
     """
-    m = v.size
+    m = max(keys.size, v.size)
     size = mass.size
     last = start[start.size - 1]
     middle = np.int64((last - low) * scale) + 1
@@ -170,6 +184,8 @@ def sweep(
     leaf = np.zeros((size >> 6) + 1, np.uint64)
     node = np.zeros((size >> 12) + 1, np.uint64)
     key = np.empty(BLOCK)
+    place = np.empty(BLOCK)
+    bits = place.view(np.uint64)
     about = np.empty(BLOCK)
     term = np.empty(BLOCK)
     gaps = np.empty(BLOCK, np.int64)
@@ -189,15 +205,16 @@ def sweep(
     moment[top] = -2.0 * (base + top * width)
     leaf[top >> 6] |= _ONE << np.uint64(top & 63)
     node[top >> 12] |= _ONE << np.uint64((top >> 6) & 63)
-    places[BLOCK] = np.int64(v[0] * _UNITS)
+    _read(keys, v, outcome, weight, 0, 1, bits, place, key)
+    places[BLOCK] = np.int64(place[0] * _UNITS)
     for block in range(start.size - 1):
         first = block * BLOCK
         rows = min(m, first + BLOCK) - first
-        _keys_of_block(v, outcome, weight, first, rows, start[block], key, term)
+        _read(keys, v, outcome, weight, first, rows, bits, place, key)
+        _add_up(start[block], rows, key, term)
         places[0] = places[BLOCK]
-        some = v[first : first + rows]
         for i in range(rows):
-            after[i] = np.int64(some[i] * _UNITS)
+            after[i] = np.int64(place[i] * _UNITS)
         for i in range(rows):
             gaps[i] = after[i] - places[i]
         for i in range(rows):
@@ -396,6 +413,7 @@ def count_open(
 
 @njit(cache=True, nogil=True)
 def open_rows(
+    keys: UIntArray,
     v: FloatArray,
     outcome: FloatArray,
     weight: FloatArray,
@@ -408,34 +426,44 @@ def open_rows(
     last_block: int,
     row: UIntArray,
     open_key: FloatArray,
+    jump: IntArray,
 ) -> None:
-    """Write the rows that their bins want again, in order, and their keys; `before` has how many precede each block."""
+    """Write the rows that their bins want again, in order, with keys and jumps; `before`: how many precede a block."""
     key = np.empty(BLOCK)
     term = np.empty(BLOCK)
+    place = np.empty(BLOCK + 1)
+    bits = place.view(np.uint64)
     for block in range(first_block, last_block):
         c = before[block]
         if before[block + 1] == c:
             continue
         first = block * BLOCK
-        rows = min(v.size, first + BLOCK) - first
-        _keys_of_block(v, outcome, weight, first, rows, start[block], key, term)
+        rows = min(bin_of.size, first + BLOCK) - first
+        _read(keys, v, outcome, weight, first, rows, bits, place, key)
+        _add_up(start[block], rows, key, term)
+        if keys.size > 0:
+            bits[BLOCK] = keys[max(first - 1, 0)] >> _ONE
+        else:
+            place[BLOCK] = v[max(first - 1, 0)]
         bins = bin_of[first : first + rows]
         for i in range(rows):
             j = first + i
             if since[bins[i]] <= j < until[bins[i]]:
                 row[c] = j
                 open_key[c] = key[i]
+                gap = np.int64(place[i] * _UNITS) - np.int64(place[i - 1 if i else BLOCK] * _UNITS)
+                jump[c] = 2 * (gap if j else _HIGHEST)
                 c += 1
 
 
 @njit(cache=True, nogil=True)
 def replay(
-    v: FloatArray,
     bin_of: UIntArray,
     since: UIntArray,
     until: UIntArray,
     row: UIntArray,
     key: FloatArray,
+    jump: IntArray,
     order: UIntArray,
     rank: UIntArray,
     segment: IntArray,
@@ -467,7 +495,7 @@ def replay(
             j = np.int64(row[c])
             if first_bin <= bin_of[j] < last_bin:
                 r = np.int64(rank[c])
-                mass[r] = 2 * (np.int64(v[j] * _UNITS) - np.int64(v[j - 1] * _UNITS)) if j else 2 * _HIGHEST
+                mass[r] = jump[c]
                 leaf[r >> 6] |= _ONE << np.uint64(r & 63)
                 node[r >> 12] |= _ONE << np.uint64((r >> 6) & 63)
                 root[r >> 18] |= _ONE << np.uint64((r >> 12) & 63)

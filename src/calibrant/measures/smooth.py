@@ -10,13 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, read_columns
 from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import smooth as kernel
+from calibrant.kernels import sorting
 from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.measures.registry import register
+from calibrant.threads import WORTH_A_THREAD, beside, in_blocks, processors
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -89,19 +91,42 @@ def _ranked(
 def smooth_error_from_sample(sample: Sample) -> float:
     """Smooth calibration error of a sample."""
     if sample.n_distinct >= _MANY:
-        error = _by_blocks(sample.prediction, sample.weighted_outcome, _one_number(sample.weight))
+        rows = _Rows(NO_KEYS, sample.prediction, sample.weighted_outcome, _one_number(sample.weight))
+        error = rows.error()
         if error is not None:
             return error / sample.total_weight
+    return _by_rows(sample.prediction, sample.residual())
+
+
+def _error_of_columns(outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None) -> float:
+    """Smooth calibration error of rows that were validated."""
+    keys = None if weight is not None or prediction.size < _MANY else _sorted_keys(outcome, prediction)
+    if keys is None:
+        return smooth_error_from_sample(Sample.of_arrays(outcome, prediction, weight))
+    nothing = np.empty(0)
+    rows = _Rows(keys, nothing, nothing, np.ones(1))
+    if not rows.distinct:
+        return smooth_error_from_sample(Sample.of_keys(keys))
+    error = rows.error()
+    if error is not None:
+        return error / keys.size
+    sample = Sample.of_keys(keys)
     return _by_rows(sample.prediction, sample.residual())
 
 
 def largest_correlation(v: FloatArray, b: FloatArray) -> float:
     """Largest sum of b * w(v) over 1-Lipschitz w into [-1, 1], for increasing v; b is overwritten."""
     if v.size >= _MANY:
-        error = _by_blocks(v, b, np.zeros(1))
+        error = _Rows(NO_KEYS, v, b, np.zeros(1)).error()
         if error is not None:
             return error
     return _by_rows(v, b)
+
+
+_MANY = 1 << 17
+"""Distinct predictions from which on blocks are faster; below, their kernels need not be compiled."""
+_BINS = 1 << 16  # a bin's number takes 16 bits
+NO_KEYS = np.empty(0, np.uint64)
 
 
 def _one_number(column: FloatArray) -> FloatArray:
@@ -109,49 +134,94 @@ def _one_number(column: FloatArray) -> FloatArray:
     return column if column.strides[0] else np.ascontiguousarray(column[:1])
 
 
-_MANY = 1 << 17
-"""Distinct predictions from which on blocks are faster; below, their kernels need not be compiled."""
-_BINS = 1 << 16
+def _sorted_keys(outcome: FloatArray, prediction: FloatArray) -> npt.NDArray[np.uint64] | None:
+    """Predictions with their labels in order, by as many threads as pay; None where an outcome is neither 0 nor 1."""
+    keys = np.empty(prediction.size, np.uint64)
+    fractions = []
+
+    def pack(first: int, last: int) -> None:
+        label = outcome[first:last] == 1.0
+        if (label | (outcome[first:last] == 0.0)).all():
+            sorting.pack(prediction[first:last].view(np.uint64), label.view(np.uint8), keys[first:last])
+        else:
+            fractions.append(first)
+
+    in_blocks(pack, keys.size, work=keys.size)
+    if fractions:
+        return None
+    halves = np.array_split(keys.view(np.float64), 2)  # as doubles, whose order is the same: the quickest sort
+    if processors() == 1 or keys.size < WORTH_A_THREAD:
+        keys.view(np.float64).sort()
+        return keys
+    keys.view(np.float64).partition(halves[0].size)
+    with beside() as threads:
+        upper = threads.submit(halves[1].sort)
+        halves[0].sort()
+        upper.result()
+    return keys
 
 
-def _by_blocks(v: FloatArray, outcome: FloatArray, weight: FloatArray, bins: int = _BINS) -> float | None:
-    """Largest sum of (outcome - weight * v) * w(v); None where few keys can be taken in blocks."""
-    from calibrant.kernels import blocks
+class _Rows:
+    """Rows in the order of their predictions, as kernels of blocks read them: sorted keys, or three columns."""
 
-    m = v.size
-    start = np.empty(-(-m // blocks.BLOCK) + 1)
-    low, high, right = blocks.block_keys(v, outcome, weight, start)
-    low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
-    if not (right and high > low and math.isfinite((bins - 2) / (high - low))):
-        return None
-    mass, flag, bin_of = np.zeros(bins, np.int64), np.zeros(bins, np.uint8), np.empty(m, np.uint16)
-    room = m + 8 * blocks.BLOCK
-    when, where, eaten = np.empty(room, np.uint32), np.empty(room, np.uint16), np.empty(room, np.int64)
-    scale = (bins - 2) / (high - low)
-    since, until = np.zeros(bins, np.uint32), np.zeros(bins, np.uint32)
-    value, entries, middle = blocks.sweep(
-        v, outcome, weight, start, low, scale, bin_of, mass, flag, since, until, when, where, eaten
-    )
-    if entries < 0:
-        return None
-    if not until.any():
-        return max(value, 0.0)
-    before = np.zeros(start.size, np.int64)
-    blocks.count_open(bin_of, since, until, before[1:], 0, start.size - 1)
-    np.cumsum(before, out=before)
-    count = int(before[-1])
-    if count > m:
-        return None
-    row, key = np.empty(count, np.uint32), np.empty(count)
-    blocks.open_rows(v, outcome, weight, start, bin_of, since, until, before, 0, start.size - 1, row, key)
-    order, rank, packed = _ranked(key, key.min(), key.max())
-    segment = np.zeros(bins + 1, np.int64)
-    np.cumsum(np.bincount(bin_of[row], minlength=bins), out=segment[1:])
-    half = int(np.searchsorted(segment, count // 2))
-    log = when[:entries], where[:entries], eaten[:entries]
-    value += blocks.replay(v, bin_of, since, until, row, key, order, rank, segment, packed.view(np.int64), *log, middle, 0, half)
-    value += blocks.replay(v, bin_of, since, until, row, key, order, rank, segment, packed.view(np.int64), *log, middle, half, bins)
-    return max(value, 0.0)
+    def __init__(
+        self, keys: npt.NDArray[np.uint64], v: FloatArray, outcome: FloatArray, weight: FloatArray
+    ) -> None:
+        from calibrant.kernels import blocks
+
+        self._columns, self._size = (keys, v, outcome, weight), max(keys.size, v.size)
+        self._start = np.empty(-(-self._size // blocks.BLOCK) + 1)
+        self._low, self._high, self._right, self.distinct = blocks.block_keys(*self._columns, self._start)
+
+    def error(self, bins: int = _BINS) -> float | None:
+        """Largest sum of (outcome - weight * v) * w(v); None where the pass by rows is to find it."""
+        from calibrant.kernels import blocks
+
+        margin = 0.02 * (self._high - self._low)
+        low, high = self._low - margin, self._high + margin
+        if not (self._right and high > low and math.isfinite((bins - 2) / (high - low))):
+            return None
+        m, start, count = self._size, self._start, self._start.size - 1
+        bin_of = np.empty(m, np.uint16)
+        mass, flag = np.zeros(bins, np.int64), np.zeros(bins, np.uint8)
+        since, until = np.zeros(bins, np.uint32), np.zeros(bins, np.uint32)
+        room = m + 8 * blocks.BLOCK
+        log = np.empty(room, np.uint32), np.empty(room, np.uint16), np.empty(room, np.int64)
+        scale = (bins - 2) / (high - low)
+        value, entries, middle = blocks.sweep(
+            *self._columns, start, low, scale, bin_of, mass, flag, since, until, *log
+        )
+        if entries < 0:
+            return None
+        if not until.any():
+            return max(value, 0.0)
+        before = np.zeros(start.size, np.int64)
+        in_blocks(lambda a, b: blocks.count_open(bin_of, since, until, before[1:], a, b), count, work=m)
+        np.cumsum(before, out=before)
+        rows = int(before[-1])
+        if rows > m // 2:
+            return None
+        row, key, jump = np.empty(rows, np.uint32), np.empty(rows), np.empty(rows, np.int64)
+
+        def fill(first: int, last: int) -> None:
+            blocks.open_rows(*self._columns, start, bin_of, since, until, before, first, last, row, key, jump)
+
+        in_blocks(fill, count, work=m)
+        order, rank, packed = _ranked(key, float(key.min()), float(key.max()))
+        segment = np.zeros(bins + 1, np.int64)
+        np.cumsum(np.bincount(bin_of[row], minlength=bins), out=segment[1:])
+        cuts = (0, int(np.searchsorted(segment, rows // 2)), bins)
+        parts = np.empty(2)
+
+        def eat(first: int, last: int) -> None:
+            for part in range(first, last):
+                parts[part] = blocks.replay(
+                    bin_of, since, until, row, key, jump, order, rank, segment, packed.view(np.int64),
+                    *(column[:entries] for column in log), middle, cuts[part], cuts[part + 1],
+                )  # fmt: skip
+
+        in_blocks(eat, 2, work=m)
+        return max(value + float(parts[0] + parts[1]), 0.0)
 
 
 def _by_rows(v: FloatArray, b: FloatArray) -> float:
@@ -257,7 +327,7 @@ def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
     >>> round(smooth_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]), 6)
     0.085
     """
-    return smooth_error_from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
+    return _error_of_columns(*read_columns(y_true, y_prob, sample_weight))
 
 
 def smooth_calibration_witness(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> Witness:

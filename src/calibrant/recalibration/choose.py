@@ -27,7 +27,7 @@ from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_ou
 from calibrant.recalibration.gain import gain_of
 from calibrant.recalibration.judge import Judge
 from calibrant.resampling.redraw import check_groups
-from calibrant.resampling.threads import beside
+from calibrant.threads import beside
 
 Direction = Literal["right", "wrong", "none"]
 

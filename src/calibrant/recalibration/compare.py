@@ -23,7 +23,7 @@ from calibrant.recalibration.curves.temperature import TemperatureCurve
 from calibrant.recalibration.judge import Judge, mean_with_interval, says_certain
 from calibrant.recalibration.softmax_fit import OutOfTime
 from calibrant.resampling.folds import Split
-from calibrant.resampling.threads import Beside, beside
+from calibrant.threads import Beside, beside
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator

@@ -16,7 +16,7 @@ from calibrant.door.rows import Rows
 from calibrant.kernels.sums import dot
 from calibrant.resampling.comonotone import LEAST_GROUPS, enough_for_signs, joined, log_tail_of_total
 from calibrant.resampling.joint import JointRows
-from calibrant.resampling.threads import in_blocks
+from calibrant.threads import in_blocks
 
 LEAST_SURPRISES = 5
 """Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""

@@ -16,7 +16,7 @@ from calibrant.inference.testing import group_evidence as evidence
 from calibrant.kernels import excursions as kernel
 from calibrant.resampling.comonotone import LEAST_GROUPS
 from calibrant.resampling.redraw import random_signs
-from calibrant.resampling.threads import in_blocks
+from calibrant.threads import in_blocks
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, each_set, grouped, in_many_groups
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group

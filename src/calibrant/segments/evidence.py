@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels import excursions as kernel
-from calibrant.resampling.threads import in_blocks
+from calibrant.threads import in_blocks
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, moments
 
 STRETCH = 2.0 * math.log(8.0)

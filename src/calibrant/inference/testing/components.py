@@ -15,7 +15,7 @@ from calibrant.inference.testing.result import impossible_rows
 from calibrant.kernels.calibration import LANES, redrawn_statistics
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import random_signs
-from calibrant.resampling.threads import in_blocks
+from calibrant.threads import in_blocks
 
 if TYPE_CHECKING:
     from scipy import sparse

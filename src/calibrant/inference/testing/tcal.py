@@ -35,7 +35,7 @@ from calibrant.inference.testing.tcal_plan import (
 from calibrant.inference.testing.tcal_scales import OrderedRows, class_rows, event_rows, interval_cells
 from calibrant.kernels.tcal import LANES, resampled_statistics
 from calibrant.resampling.redraw import Redraws, check_groups, joint_pvalue, pvalues_among, resampled
-from calibrant.resampling.threads import in_blocks
+from calibrant.threads import in_blocks
 
 Reduction = Literal["canonical", "top_label", "class_wise"]
 

@@ -22,7 +22,7 @@ from calibrant.inference.testing.tcal_scales import OrderedRows, class_rows, eve
 from calibrant.kernels.tcal import BITS
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
 from calibrant.resampling.redraw import pvalues_among, running_shares
-from calibrant.resampling.threads import in_blocks
+from calibrant.threads import in_blocks
 
 TwoSampleTest = Literal["multiscale_permutation", "permutation", "chi_squared"]
 

@@ -15,6 +15,11 @@ P = ParamSpec("P")
 WORTH_A_THREAD = 2_000_000  # labels drawn; less is done at once
 
 
+def processors() -> int:
+    """How many processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multiple: int = 1) -> None:
     """Call fill(first, last) for blocks of range(total), each a multiple of `multiple` long except the last.
 
@@ -22,7 +27,7 @@ def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multip
 
     `fill` must release the interpreter's lock and write to its own block alone; `work` is the whole number of labels.
     """
-    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = processors()
     if workers == 1 or work < WORTH_A_THREAD:
         fill(0, total)
         return
