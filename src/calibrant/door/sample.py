@@ -97,9 +97,9 @@ class Sample:
         return _pool_labels(prediction, label)
 
     @classmethod
-    def of_keys(cls, keys: npt.NDArray[np.uint64]) -> Sample:
-        """Pool sorted keys of kernels/sorting.py; they are overwritten."""
-        return _pool_keys(keys)
+    def of_keys(cls, keys: npt.NDArray[np.uint64], n_distinct: int) -> Sample:
+        """Pool sorted keys of kernels/sorting.py, which may be overwritten, with so many distinct predictions."""
+        return _pool_keys(keys, n_distinct)
 
     def merge(self, other: Sample) -> Sample:
         """Return the sample of both: sums are added where predictions meet."""
@@ -166,14 +166,12 @@ def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample
     keys = np.empty(prediction.size, np.uint64)
     sorting.pack(prediction.view(np.uint64), label.view(np.uint8), keys)
     keys.sort()
-    return _pool_keys(keys)
+    return _pool_keys(keys, sorting.count_distinct(keys))
 
 
-def _pool_keys(keys: npt.NDArray[np.uint64]) -> Sample:
-    """Pool sorted keys, which are overwritten."""
+def _pool_keys(keys: npt.NDArray[np.uint64], m: int) -> Sample:
     from calibrant.kernels import sorting
 
-    m = sorting.count_distinct(keys)
     ones = np.empty(m)
     if m == keys.size:
         sorting.unpack(keys, ones)

@@ -1,10 +1,10 @@
-"""Smooth calibration error of many rows: the forward pass of smooth.py on masses per bin of keys, whole blocks at a time.
+"""Smooth calibration error of many rows: the forward pass of smooth.py on masses per bin of keys, block by block.
 
-The pass eats from both ends of the keys, and a value needs only how much was eaten on the far side of the last key: from
-the top of the keys below it, from the bottom of those above. So keys are put into bins, in their order, and a bin has
-its mass, a whole number, and its moment. A block of rows whose keys lie strictly between the bins that it eats is one
-step. Bins that are eaten from one end, or wholly, are settled by their moments. Of the few others, those that both ends
-ate or that are left in part, the rows are ranked and what was logged of them is eaten again, key by key.
+The pass eats from both ends of the keys, and a value needs only how much was eaten on the far side of the last key:
+from the top of the keys below it, from the bottom of those above. So keys are put into bins, in their order, and a bin
+has its mass, a whole number, and its moment. A block of rows whose keys lie strictly between the bins that it eats is
+one step. Bins that are eaten from one end, or wholly, are settled by their moments. Of the few others, those that both
+ends ate or that are left in part, the rows are ranked and what was logged of them is eaten again, key by key.
 docs/smooth.md proves that the value is that of the pass, and bounds its rounding.
 """
 
@@ -108,11 +108,11 @@ def _add_up(start: float, rows: int, key: FloatArray, size: FloatArray) -> None:
 @njit(cache=True, nogil=True)
 def block_keys(
     keys: UIntArray, v: FloatArray, outcome: FloatArray, weight: FloatArray, start: FloatArray
-) -> tuple[float, float, bool, bool]:
-    """Write the key before each block and after the last; return the least, the largest, and what is true of the rows.
+) -> tuple[float, float, bool, int]:
+    """Write the key before each block and after the last; return the least, the largest, and two facts of the rows.
 
-    That is: whether predictions do not decrease, lie in [0, 1], and no key is NaN or infinite; whether none is equal
-    to the next. Rows are sorted keys of sorting.py, or predictions, weighted outcomes and weights (one, if all are).
+    Whether predictions do not decrease, lie in [0, 1], and no key is NaN or infinite; how many equal the one before.
+    Rows are sorted keys of sorting.py, or predictions, weighted outcomes and weights (one, if all are).
     """
     m = max(keys.size, v.size)
     total = 0.0
@@ -144,7 +144,7 @@ def block_keys(
         total, lost = add(total, lost, _sum(residual, rows))
     key = total + lost
     start[start.size - 1] = key
-    return min(low, key), max(high, key), falls == 0 and before <= 1.0 and abs(key) < np.inf, ties == 0
+    return min(low, key), max(high, key), falls == 0 and before <= 1.0 and abs(key) < np.inf, ties
 
 
 @njit(cache=True, nogil=True)
@@ -228,7 +228,7 @@ def sweep(
             term[i] = (gaps[i] * _STEP) * (key[i] if bins[i] >= middle else -key[i])
         value, lost = add(value, lost, _sum(term, rows))
         if entries > room:
-            return 0.0, -1, middle
+            return 0.0, -1, int(middle)
 
         a = 0
         c = rows
@@ -394,7 +394,7 @@ def sweep(
             taken[b] = settled[b]
         value, lost = add(value, lost, taken[b] if b < middle else -taken[b])
     value, lost = add(value, lost, last * (left * _STEP))
-    return value + lost, entries, middle
+    return value + lost, entries, int(middle)
 
 
 @njit(cache=True, nogil=True)

@@ -37,18 +37,23 @@ def unpack(keys: UIntArray, ones: FloatArray) -> None:
 def pool(keys: UIntArray, prediction_bits: UIntArray, count: FloatArray, ones: FloatArray) -> None:
     """Pool sorted keys by prediction, into outputs as long as there are distinct predictions."""
     g = 0
-    prediction_bits[0] = keys[0] >> _ONE
-    count[0] = 0.0
-    ones[0] = 0.0
+    first = 0
+    events = np.int64(0)
+    bits = keys[0] >> _ONE
     for i in range(keys.size):
-        bits = keys[i] >> _ONE
-        if bits != prediction_bits[g]:
-            g += 1
+        here = keys[i] >> _ONE
+        if here != bits:
             prediction_bits[g] = bits
-            count[g] = 0.0
-            ones[g] = 0.0
-        count[g] += 1.0
-        ones[g] += keys[i] & _ONE
+            count[g] = i - first
+            ones[g] = events
+            g += 1
+            first = i
+            events = np.int64(0)
+            bits = here
+        events += np.int64(keys[i] & _ONE)
+    prediction_bits[g] = bits
+    count[g] = keys.size - first
+    ones[g] = events
 
 
 def increases_within_unit(v: FloatArray) -> bool:

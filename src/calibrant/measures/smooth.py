@@ -105,12 +105,12 @@ def _error_of_columns(outcome: FloatArray, prediction: FloatArray, weight: Float
         return smooth_error_from_sample(Sample.of_arrays(outcome, prediction, weight))
     nothing = np.empty(0)
     rows = _Rows(keys, nothing, nothing, np.ones(1))
-    if not rows.distinct:
-        return smooth_error_from_sample(Sample.of_keys(keys))
+    if rows.ties:
+        return smooth_error_from_sample(Sample.of_keys(keys, keys.size - rows.ties))
     error = rows.error()
     if error is not None:
         return error / keys.size
-    sample = Sample.of_keys(keys)
+    sample = Sample.of_keys(keys, keys.size)
     return _by_rows(sample.prediction, sample.residual())
 
 
@@ -125,6 +125,8 @@ def largest_correlation(v: FloatArray, b: FloatArray) -> float:
 
 _MANY = 1 << 17
 """Distinct predictions from which on blocks are faster; below, their kernels need not be compiled."""
+_MOST_OPEN = 0.5
+"""Share of rows in open bins from which on the pass by rows takes less time."""
 _BINS = 1 << 16  # a bin's number takes 16 bits
 NO_KEYS = np.empty(0, np.uint64)
 
@@ -164,17 +166,29 @@ def _sorted_keys(outcome: FloatArray, prediction: FloatArray) -> npt.NDArray[np.
 class _Rows:
     """Rows in the order of their predictions, as kernels of blocks read them: sorted keys, or three columns."""
 
-    def __init__(
-        self, keys: npt.NDArray[np.uint64], v: FloatArray, outcome: FloatArray, weight: FloatArray
-    ) -> None:
+    def __init__(self, keys: npt.NDArray[np.uint64], v: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         from calibrant.kernels import blocks
 
         self._columns, self._size = (keys, v, outcome, weight), max(keys.size, v.size)
         self._start = np.empty(-(-self._size // blocks.BLOCK) + 1)
-        self._low, self._high, self._right, self.distinct = blocks.block_keys(*self._columns, self._start)
+        self._low, self._high, self._right, self.ties = blocks.block_keys(*self._columns, self._start)
 
     def error(self, bins: int = _BINS) -> float | None:
-        """Largest sum of (outcome - weight * v) * w(v); None where the pass by rows is to find it."""
+        """Largest sum of (outcome - weight * v) * w(v); None where the pass by rows takes less time to find it."""
+        return self._swept(bins) if self._pilot(bins) else None
+
+    def _pilot(self, bins: int) -> bool:
+        """Whether few bins are left open where each block is one row: how keys drift and return shows there as well."""
+        from calibrant.kernels import blocks
+
+        keys, v, _, _ = self._columns
+        if not self._right or self._size < _MANY:
+            return self._right
+        of_blocks = (keys[:: blocks.BLOCK] >> np.uint64(1)).view(np.float64) if keys.size else v[:: blocks.BLOCK]
+        rows = _Rows(NO_KEYS, np.ascontiguousarray(of_blocks), -np.diff(self._start), np.zeros(1))
+        return rows._swept(max(bins // blocks.BLOCK, 64), only_count=True) is not None
+
+    def _swept(self, bins: int, only_count: bool = False) -> float | None:
         from calibrant.kernels import blocks
 
         margin = 0.02 * (self._high - self._low)
@@ -186,21 +200,21 @@ class _Rows:
         mass, flag = np.zeros(bins, np.int64), np.zeros(bins, np.uint8)
         since, until = np.zeros(bins, np.uint32), np.zeros(bins, np.uint32)
         room = m + 8 * blocks.BLOCK
-        log = np.empty(room, np.uint32), np.empty(room, np.uint16), np.empty(room, np.int64)
+        when, where, eaten = np.empty(room, np.uint32), np.empty(room, np.uint16), np.empty(room, np.int64)
         scale = (bins - 2) / (high - low)
         value, entries, middle = blocks.sweep(
-            *self._columns, start, low, scale, bin_of, mass, flag, since, until, *log
+            *self._columns, start, low, scale, bin_of, mass, flag, since, until, when, where, eaten
         )
         if entries < 0:
             return None
-        if not until.any():
-            return max(value, 0.0)
         before = np.zeros(start.size, np.int64)
         in_blocks(lambda a, b: blocks.count_open(bin_of, since, until, before[1:], a, b), count, work=m)
         np.cumsum(before, out=before)
         rows = int(before[-1])
-        if rows > m // 2:
+        if rows > _MOST_OPEN * m:
             return None
+        if rows == 0 or only_count:
+            return max(value, 0.0)
         row, key, jump = np.empty(rows, np.uint32), np.empty(rows), np.empty(rows, np.int64)
 
         def fill(first: int, last: int) -> None:
@@ -211,14 +225,13 @@ class _Rows:
         segment = np.zeros(bins + 1, np.int64)
         np.cumsum(np.bincount(bin_of[row], minlength=bins), out=segment[1:])
         cuts = (0, int(np.searchsorted(segment, rows // 2)), bins)
+        ranked = row, key, jump, order, rank, segment, packed.view(np.int64)
+        log = when[:entries], where[:entries], eaten[:entries]
         parts = np.empty(2)
 
         def eat(first: int, last: int) -> None:
             for part in range(first, last):
-                parts[part] = blocks.replay(
-                    bin_of, since, until, row, key, jump, order, rank, segment, packed.view(np.int64),
-                    *(column[:entries] for column in log), middle, cuts[part], cuts[part + 1],
-                )  # fmt: skip
+                parts[part] = blocks.replay(bin_of, since, until, *ranked, *log, middle, cuts[part], cuts[part + 1])
 
         in_blocks(eat, 2, work=m)
         return max(value + float(parts[0] + parts[1]), 0.0)

@@ -16,13 +16,13 @@ from calibrant.inference.testing import group_evidence as evidence
 from calibrant.kernels import excursions as kernel
 from calibrant.resampling.comonotone import LEAST_GROUPS
 from calibrant.resampling.redraw import random_signs
-from calibrant.threads import in_blocks
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, each_set, grouped, in_many_groups
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.tails import reached_by_noise
 from calibrant.segments.totals import Totals
+from calibrant.threads import in_blocks
 
 _AT_ONCE = 64  # resamples
 _SHARES = 2.0 * np.array(evidence.LOG_SHARES)

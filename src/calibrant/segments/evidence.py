@@ -9,8 +9,8 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels import excursions as kernel
-from calibrant.threads import in_blocks
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, moments
+from calibrant.threads import in_blocks
 
 STRETCH = 2.0 * math.log(8.0)
 """Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
