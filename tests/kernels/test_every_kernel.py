@@ -107,6 +107,19 @@ def row(m):
     return two_rows.Row(v(m), sums, np.searchsorted(v(m), np.arange(m + 3) / (m + 1)))
 
 
+def in_block(m):
+    """Rows as kernels of blocks read them, and the key before each block and after the last."""
+    return ints([], np.uint64), v(m), r(m), p(m), np.zeros(min(m, 1) + 1)
+
+
+def bins(*values):
+    return tuple(ints([value] * 64, np.uint32) for value in values)
+
+
+def log(size):
+    return ints([0] * size, np.uint32), ints([0] * size, np.uint16), ints([0] * size)
+
+
 def corridor(m):
     none = lattice.States(np.zeros((1, 2), np.int64), np.ones(1), ints([-1]))
     wide = np.full(2 * m + 1, 9.0), np.arange(2 * m + 1) / 2, np.inf, np.inf
@@ -139,6 +152,18 @@ def units(m):
 
 
 ARGUMENTS = {
+    "blocks.block_keys": lambda m: (*in_block(m)[:4], out(min(m, 1) + 1)),
+    "blocks.count_open": lambda m: (ints([0] * m), *bins(0, m), ints([0]), 0, min(m, 1)),
+    "blocks.open_rows": lambda m: (
+        *in_block(m), ints([0] * m), *bins(0, m), ints([0, m]), 0, min(m, 1), ints([0] * m), out(m), ints([0] * m)
+    ),
+    "blocks.replay": lambda m: (
+        ints([0] * m), *bins(0, m), ints(range(m)), v(m), ints([4] * m), ints(range(m)), ints(range(m)),
+        ints([0, m]), ints([0] * m), ints([m - 1]), ints([0]), ints([4 * m]), 1, 0, 1,
+    ),
+    "blocks.sweep": lambda m: (
+        *in_block(m), -1.0, 30.0, ints([0] * m), ints([0] * 64), ints([0] * 64), *bins(0, 0), *log(600)
+    ),
     "calibration.binomial_table": lambda _m: (3.0, 0.3, out(7), ints([0] * 7)),
     "calibration.redrawn_statistics": lambda m: (
         units(m), ints([0] * m), np.full((2, 2), 0.5), ints([1, 2]), np.full(2, 0.5), np.uint64(1), 0, out(3, 3)
@@ -288,10 +313,13 @@ PRICED = "finds a partition only, whose cost is summed again by measures/distanc
 PROVED = "finds one side of a certificate, which measures/lower_check.py proves again: NaN proves nothing"
 REFUSED = "reached by a sample's or a door's finite numbers only"
 KEYS = "keys come from keys_in_place, whose NaN measures/smooth.py refuses; predictions from a sample"
+COUNTED = "rows and keys that blocks.block_keys found to be numbers"
+BLOCK_COLUMNS = ("v", "outcome", "weight", "start")
 UNREAD = "the end of a column that has no gap beyond it, or an entry that nothing asks for"
 
 # By kernel and column: why a NaN there may leave numbers.
 QUIET = {
+    **{(f"blocks.{kernel}", name): COUNTED for kernel in ("open_rows", "sweep") for name in BLOCK_COLUMNS},
     **{("columns.parts_within", name): PRICED for name in ("mass", "v", "y", "credit")},
     **{
         ("lattice.shortest_path", f"{side}.{name}"): PRICED

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import diags_array, vstack
 
 from calibrant import smooth_calibration_error, smooth_calibration_witness
+from calibrant.door.sample import Sample
+from calibrant.measures import smooth
 from tests.oracles import smooth as oracle
 from tests.strategies import examples, samples
 
@@ -96,3 +99,99 @@ def test_callable_witness_is_lipschitz_between_and_beyond_its_knots():
     witness = smooth_calibration_witness([0, 1, 0], [0.2, 0.4, 0.8])
     t = np.linspace(0, 1, 1001)
     assert np.all(np.abs(np.diff(witness(t))) <= np.diff(t) + 1e-12)
+
+
+def many(rng, n, kind):
+    """Sorted predictions with outcomes or event rates: what makes keys drift, return, leap or meet."""
+    half = np.arange(n // 2)
+    v = {
+        "spread": lambda: rng.random(n),
+        "grid": lambda: np.round(rng.random(n), 3),
+        "edges": lambda: rng.beta(0.05, 0.05, n),
+        "rare": lambda: rng.random(n) * 10.0 ** -rng.integers(1, 300),
+        "ulps": lambda: 0.5 + np.arange(n) * 2.0**-53,
+        "near one": lambda: 1 - rng.random(n) * 1e-6,
+        "atoms": lambda: np.where(rng.random(n) < 0.5, 0.0, rng.random(n)),
+        "one value": lambda: np.full(n, 0.25),
+        "zero and one": lambda: np.round(rng.random(n)),
+        "far ends": lambda: np.concatenate([half * 1e-12, 1 - np.arange(n - n // 2) * 1e-12]),
+    }[kind]()
+    v = np.sort(v)
+    y = {
+        0: lambda: rng.random(n) < v,
+        1: lambda: rng.random(n) < np.clip(v + rng.normal() * 0.1, 0, 1),
+        2: lambda: rng.random(n) < 1 - v,
+        3: lambda: np.arange(n) // rng.integers(1, n + 1) % 2,
+        4: lambda: np.full(n, rng.integers(0, 2)),
+        5: lambda: np.clip(v + rng.normal(size=n) * 0.01, 0, 1),
+        6: lambda: v,
+    }[int(rng.integers(0, 7))]()
+    return y * 1.0, v
+
+
+KINDS = (
+    "spread", "grid", "edges", "rare", "ulps", "near one", "atoms", "one value", "zero and one", "far ends"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(100)
+@given(seed=st.integers(0, 2**32 - 1), bins=st.sampled_from([64, 256, 1024, 65536]))
+def test_blocks_give_the_value_of_the_pass_by_rows(kind, seed, bins):
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([1, 2, 3, 50, 129, 1000, 9000]))
+    y, v = many(rng, n, kind)
+    weight = rng.exponential(size=n) ** rng.integers(1, 6) if seed % 3 == 0 else np.ones(1)
+    outcome = weight * y
+    rows = smooth._Rows(smooth.NO_KEYS, v, outcome, weight)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(smooth, "_MOST_OPEN", 1.0)  # whatever the bins leave open is eaten again
+        value = rows.error(bins)
+    if value is not None:
+        scale = outcome.sum() + (weight * v).sum()
+        assert abs(value - smooth._by_rows(v, outcome - weight * v)) <= 2e-15 * scale + 1e-290
+        if n < 200:
+            of = oracle.smooth_calibration_error(y, v, None if weight.size == 1 else weight)
+            total = weight.sum() if weight.size > 1 else n
+            assert value / total == pytest.approx(of, abs=1e-11)
+
+
+def test_blocks_are_refused_only_where_keys_cannot_be_told_apart_or_most_rows_are_open():
+    v = np.sort(np.random.default_rng(0).random(9000))
+    calibrated = (np.random.default_rng(1).random(9000) < v) * 1.0
+    assert smooth._Rows(smooth.NO_KEYS, v, calibrated, np.ones(1)).error(1024) is not None
+    assert smooth._Rows(smooth.NO_KEYS, v, v.copy(), np.ones(1)).error() is None  # all keys are 0
+    assert smooth._Rows(smooth.NO_KEYS, v, np.zeros(9000), np.ones(1)).error(64) is None  # keys only rise
+    for bad in (np.nan, np.inf):
+        outcome = calibrated.copy()
+        outcome[5] = bad
+        assert smooth._Rows(smooth.NO_KEYS, v, outcome, np.ones(1)).error() is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [*KINDS, "calibrated", "overconfident", "alternating", "adversarial", "heavy"])
+def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
+    rng, n, weight = np.random.default_rng(0), 2 * 10**6 + 77, None
+    if kind in KINDS:
+        y, v = many(rng, n, kind)
+        y = np.round(y)
+    elif kind == "alternating":
+        y, v = np.arange(n) % 2.0, (np.arange(n) + 0.5) / n
+    elif kind == "adversarial":
+        y, v = adversarial(n)
+    else:
+        v = rng.random(n)
+        y = (rng.random(n) < (0.2 + 0.6 * v if kind == "overconfident" else v)) * 1.0
+        weight = rng.exponential(size=n) ** 5 if kind == "heavy" else None
+    order = rng.permutation(y.size)
+    y, v = y[order], v[order]
+    value = smooth_calibration_error(y, v, sample_weight=weight)
+    monkeypatch.setattr(smooth, "processors", lambda: 1)
+    monkeypatch.setattr("calibrant.threads.processors", lambda: 1)
+    assert smooth_calibration_error(y, v, sample_weight=weight) == value
+    sample = Sample.from_columns(y, v, weight)
+    assert smooth.smooth_error_from_sample(sample) == value
+    w = np.ones(1) if weight is None else weight
+    scale = (w * y).sum() + (w * v).sum()
+    by_rows = smooth._by_rows(sample.prediction, sample.residual())
+    assert abs(value - by_rows) <= 2e-15 * scale / (y.size if weight is None else weight.sum())

@@ -205,16 +205,15 @@ def sweep(
     moment[top] = -2.0 * (base + top * width)
     leaf[top >> 6] |= _ONE << np.uint64(top & 63)
     node[top >> 12] |= _ONE << np.uint64((top >> 6) & 63)
-    _read(keys, v, outcome, weight, 0, 1, bits, place, key)
-    places[BLOCK] = np.int64(place[0] * _UNITS)
     for block in range(start.size - 1):
         first = block * BLOCK
         rows = min(m, first + BLOCK) - first
         _read(keys, v, outcome, weight, first, rows, bits, place, key)
         _add_up(start[block], rows, key, term)
-        places[0] = places[BLOCK]
+        before = places[BLOCK]
         for i in range(rows):
             after[i] = np.int64(place[i] * _UNITS)
+        places[0] = before if block > 0 else after[0]
         for i in range(rows):
             gaps[i] = after[i] - places[i]
         for i in range(rows):
@@ -370,10 +369,10 @@ def sweep(
             if inside:
                 for i in range(np.uint64(a), np.uint64(c)):
                     u = bins[i]
-                    before = mass[u]
-                    mass[u] = before + 2 * gaps[i]
+                    x = mass[u]
+                    mass[u] = x + 2 * gaps[i]
                     moment[u] += about[i]
-                    if before == 0:
+                    if x == 0:
                         b = np.int64(u)
                         leaf[b >> 6] |= _ONE << np.uint64(b & 63)
                         node[b >> 12] |= _ONE << np.uint64((b >> 6) & 63)
@@ -384,10 +383,9 @@ def sweep(
             a = c
             c = min(rows, c + _PART)
     value, lost = add(value, lost, -last)
-    left = np.int64(0)
+    left = 0
     for b in range(size):
-        if b < middle:
-            left += mass[b]
+        left += mass[b] if b < middle else 0
         if mass[b] > 0 and flag[b] & (_FROM_TOP if b < middle else _FROM_BOTTOM):
             flag[b] = _OPEN
             until[b] = m

@@ -258,12 +258,13 @@ def witness_from_sample(sample: Sample) -> Witness:
     """Witness of the smooth calibration error of a sample."""
     v, m = sample.prediction, sample.n_distinct
     forward, key, psi, mass = dual_path(sample)
+    errors = [forward, smooth_error_from_sample(sample)] if m >= _MANY else [forward]
     upper = kernel.dual_value(v, key, psi)
     heights = np.empty(m)
     kernel.witness(v, key, psi, mass, np.empty(m, np.int64), heights)
     value = compensated_dot(sample.residual(), heights)
     rounding = _rounding(sample)
-    return Witness(max(0.0, min(value - rounding, forward)), max(upper + rounding, forward), v, heights)
+    return Witness(max(0.0, min(value - rounding, *errors)), max(upper + rounding, *errors), v, heights)
 
 
 def _rounding(sample: Sample) -> float:
