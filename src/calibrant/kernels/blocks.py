@@ -385,7 +385,8 @@ def sweep(
     value, lost = add(value, lost, -last)
     left = 0
     for b in range(size):
-        left += mass[b] if b < middle else 0
+        if b < middle:
+            left += int(mass[b])
         if mass[b] > 0 and flag[b] & (_FROM_TOP if b < middle else _FROM_BOTTOM):
             flag[b] = _OPEN
             until[b] = m
