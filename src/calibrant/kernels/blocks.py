@@ -384,14 +384,14 @@ def sweep(
             c = min(rows, c + _PART)
     value, lost = add(value, lost, -last)
     left = 0
-    for b in range(size):
-        if b < middle:
-            left += int(mass[b])
-        if mass[b] > 0 and flag[b] & (_FROM_TOP if b < middle else _FROM_BOTTOM):
-            flag[b] = _OPEN
-            until[b] = m
-            taken[b] = settled[b]
-        value, lost = add(value, lost, taken[b] if b < middle else -taken[b])
+    for at in range(size):
+        if at < middle:
+            left += int(mass[at])
+        if mass[at] > 0 and flag[at] & (_FROM_TOP if at < middle else _FROM_BOTTOM):
+            flag[at] = _OPEN
+            until[at] = m
+            taken[at] = settled[at]
+        value, lost = add(value, lost, taken[at] if at < middle else -taken[at])
     value, lost = add(value, lost, last * (left * _STEP))
     return value + lost, entries, int(middle)
 
