@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from calibrant import threads
 from calibrant.door.errors import InputError
 from calibrant.inference.testing.tcal_scales import event_rows
 from calibrant.inference.testing.two_sample import two_sample_calibration_test
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
-from calibrant.resampling import threads
 from tests.oracles import tcal as oracle
 from tests.strategies import examples
 

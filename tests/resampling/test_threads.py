@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from calibrant.resampling import threads as of_threads
+from calibrant import threads as of_threads
 from calibrant.threads import beside
 
 
