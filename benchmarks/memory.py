@@ -226,6 +226,7 @@ FEWER = {"restricted_lower_distance": 10_000, "two_sample_calibration_test": 10_
 """Rows of those that a million would keep busy for hours."""
 
 NOT_OF_ROWS = {
+    "calibration_certificate": "writes numbers as text, of the rows that a checker reads",
     "calibration_tests": "lists tests",
     "calibration_scorer": "makes a scorer",
     "from_json": "reads a saved map",

@@ -156,8 +156,8 @@ def gated():
 
 def displayed():
     model = LogisticRegression().fit(V[:, None], Y)
-    calibrant.ReliabilityDisplay.from_predictions(Y, V, level=LEVEL, **DRAWN)
-    return calibrant.ReliabilityDisplay.from_estimator(model, V[:, None], Y, level=LEVEL, **DRAWN)
+    calibrant.ReliabilityDisplay.from_predictions(Y, V, level=LEVEL)
+    return calibrant.ReliabilityDisplay.from_estimator(model, V[:, None], Y, level=LEVEL)
 
 
 CALLS = {

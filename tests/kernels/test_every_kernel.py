@@ -272,6 +272,7 @@ ARGUMENTS = {
     "smooth.quantise": lambda m: (v(m), 0.0, 1.0, 3, ints([0] * m, np.uint64)),
     "smooth.ranks": lambda m: (ints(range(m), np.uint64), v(m), 3, *ranked(m)),
     "smooth.witness": lambda m: (v(m), r(m), r(m + 1), ints([0] * m), ints([0] * m), out(m)),
+    "softmax.bent_loss": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m), 0.8, 0.3),
     "softmax.curved": lambda m: (classes(m), p(m), -classes(m)),
     "softmax.errors": lambda m: (classes(m), ints(i % 3 for i in range(m)), p(m), out(m, 3)),
     "softmax.inverse_temperature_slope": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m), 0.8),

@@ -1,7 +1,6 @@
 """Repairs are chosen by the interval of what they gain, at the level, each over the one that was kept before it."""
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from scipy.stats import norm
 from calibrant import choose_recalibrator
 from calibrant.recalibration import choose, compare_recalibrators
 from calibrant.recalibration.by_segment.estimator import compared
-from calibrant.recalibration.compare import Compared
 from calibrant.recalibration.judge import mean_with_interval
 
 MASS = np.full(50, 0.02)
@@ -92,16 +90,6 @@ def test_a_correction_needs_the_odds_against_all_of_its_kind(monkeypatch, blocks
         rows = corrections.Fitting(np.zeros(50), np.where(cells == 0, outcome, 1.0), weight)
         start, needed = corrections._most_promising(rows, np.zeros(50), [(1,)], {((1,), None)}, [], [])
         assert (start.only, needed) == (0, pytest.approx(np.log(4.0)))
-
-
-def test_a_map_of_classes_is_worse_than_the_best_where_chance_does_not_explain_it():
-    made = {"a": loss(0.1, 0.02), "b": loss(0.11, 0.02, 1)}
-    for level in (0.5, 0.001):
-        table = Compared(SimpleNamespace(mass=MASS, group=None), level, None, [], {})
-        table._losses = {name: {"brier": each} for name, each in made.items()}
-        scores = [SimpleNamespace(method=name, brier=each.mean()) for name, each in reversed(made.items())]
-        worse = mean_with_interval(made["b"] - made["a"], MASS, level)[1].low > 0.0
-        assert table.first_as_good(scores) == ("a" if worse else "b")
 
 
 @pytest.mark.parametrize("level", [0.3, 0.02])
