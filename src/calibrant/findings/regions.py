@@ -133,7 +133,7 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
     share, count = np.add.reduceat(mass, first), np.add.reduceat(sample.count, first)
     rows = np.minimum(count, share * curve.cells_.rows.sum())
     clear = np.abs(happened - predicted) / spread
-    told = np.flatnonzero((clear > _CLEAR) & (rows >= _FEWEST) & (share >= _LEAST_SHARE))
+    told = np.flatnonzero((clear > _CLEAR) & (rows >= _FEWEST * (1.0 - 1e-9)) & (share >= _LEAST_SHARE))
     last = first + size - 1
     return tuple(
         Region(
