@@ -23,7 +23,7 @@ Draw = Callable[[np.random.Generator, int], FloatArray]
 Truth = Callable[[FloatArray], FloatArray]
 
 _LEVEL, _SCREENED = 0.05, 50  # rows that a window needs
-_TWO = ("too confident", "not confident enough")
+_RUNS = {500: 40, 1500: 10, 5000: 40, 50_000: 5}  # samples of each size
 
 
 def _of_log_odds(change: Truth) -> Truth:
@@ -78,8 +78,9 @@ def first_screen(quick: bool = False, data: Path | None = None) -> Reproduction:
     """Windows of the published networks and of planted truths, the band's coverage, directions and examples."""
     folder = needed(data)
     files, old, new, windows = _of_files(folder)
-    sizes, runs = ((500,), 2) if quick else ((500, 1500, 5000, 50_000), 40)
-    cells = [(name, n, runs if n < 50_000 else runs // 2) for n in sizes for name in _SHAPES]
+    runs = {500: 2} if quick else _RUNS
+    sizes = tuple(runs)
+    cells = [(name, n, runs[n]) for n in sizes for name in _SHAPES]
     planted = list(on_all_processors(_of_shape, cells))
     far, looked = (sum(each[k] for each in planted) for k in (0, 1))
     stated, right, named, calibrated = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
@@ -117,7 +118,7 @@ def first_screen(quick: bool = False, data: Path | None = None) -> Reproduction:
         "3 standard errors from the share of events. *Smoothed*: the curve of earlier versions, residuals under a Gaussian "
         "of one bandwidth.\n\n"
         + table(["network", "windows", "smoothed", "averaged map"], files)
-        + f"\n## Planted truths\n\n{runs} samples a line, of 50,000 rows half as many. *Windows*: as above. *Band*: share of "
+        + f"\n## Planted truths\n\nSamples a line: {', '.join(f'{many} of {n:,} rows' for n, many in runs.items())}. *Windows*: as above. *Band*: share of "
         "samples whose whole truth lies inside at 120 quantiles of the rows. *Width*: mean half width there. *Direction*: "
         "what is read off the posterior, whatever a test says. *Claimed / true*: median, over the two clearest ranges that are told, of the "
         "claimed over the true mean error.\n\n"
