@@ -18,6 +18,16 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+def required(*extras):
+    """What an installation with these extras brings, as pyproject.toml says it."""
+    found = list(PROJECT["dependencies"])
+    for extra in extras:
+        for each in PROJECT["optional-dependencies"][extra]:
+            inner = re.fullmatch(r"calibrant\[(.*)\]", each)
+            found += [name for name in (required(*inner[1].split(",")) if inner else [each]) if name not in found]
+    return found
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """Calibrated predictions, overconfident ones, and a few."""
@@ -108,7 +118,7 @@ def test_the_hook_of_pre_commit_names_a_command():
     assert f"{program} {command} [OPTIONS]" in HELP
     assert re.search(hook["files"], "data/predictions.parquet")
     assert hook["language"] == "python"
-    assert hook["additional_dependencies"] == PROJECT["optional-dependencies"]["files"]
+    assert hook["additional_dependencies"] == [each for each in required("cli") if each not in required()]
 
 
 def test_versions_are_one():
@@ -118,7 +128,6 @@ def test_versions_are_one():
     assert f'set version = "{PROJECT["version"]}"' in recipe
     assert citation["license"] == PROJECT["license"]
     run_needs = re.findall(r"^ {4}- ([\w-]+)", recipe.split("  run:")[1].split("test:")[0], re.M)
-    extras = PROJECT["optional-dependencies"]
-    names = {re.match(r"[\w-]+", each)[0] for each in PROJECT["dependencies"] + extras["files"] + extras["report"]}
+    names = {re.match(r"[\w-]+", each)[0] for each in required("all")}
     renamed = {"duckdb": "python-duckdb", "matplotlib": "matplotlib-base"}
     assert set(run_needs) == {"python"} | {renamed.get(each, each) for each in names}

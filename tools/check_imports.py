@@ -53,11 +53,10 @@ LIBRARIES: dict[str, set[str]] = {
     "gate": {"numpy"},
     "segments": {"numpy", "scipy", "narwhals", "pyarrow"},
     "findings": {"numpy", "scipy", "matplotlib", "threadpoolctl"},
-    "report": {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
+    "report": {"numpy", "matplotlib", "jinja2", "markupsafe"},
     "scoring": {"numpy", "sklearn"},
     "torch": {"numpy", "torch"},
     "integrations": {"numpy", "torch", "torchmetrics", "ignite", "evaluate", "datasets", "lm_eval"},
-    "progress": {"rich"},
     "cli": {"numpy", "sklearn", "typer", "calibrant_papers"},
 }
 PACKAGE_ITSELF = {"report", "cli"}

@@ -32,7 +32,11 @@ _INSTALLED_BY = {
     "duckdb": "'calibrant[files]'",
     "pyarrow": "'calibrant[files]'",
     "jinja2": "'calibrant[report]'",
+    "markupsafe": "'calibrant[report]'",
     "matplotlib": "'calibrant[report]'",
+    "sklearn": "'calibrant[sklearn]'",
+    "typer": "'calibrant[cli]'",
+    "lightgbm": "'calibrant[boosting]'",
     "torch": "'calibrant[torch]'",
     "torchmetrics": "torchmetrics 'calibrant[torch]'",
     "ignite": "pytorch-ignite 'calibrant[torch]'",
@@ -73,7 +77,7 @@ def missing_library(user: str, problem: ImportError) -> MissingLibraryError | No
     return MissingLibraryError(sentence, name=missing)
 
 
-EXTRAS = ("duckdb", "jinja2", "matplotlib", "pyarrow")
+EXTRAS = ("duckdb", "jinja2", "matplotlib", "pyarrow", "sklearn", "typer")
 """Libraries of extras that many functions import where they first need them."""
 
 

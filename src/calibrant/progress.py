@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from calibrant.exits import escaped
 
@@ -72,7 +72,7 @@ class Clock:
 class Progress:
     """Tells the stage and the time on stderr once the work has taken a while: on a terminal, or wherever it is asked.
 
-    A terminal's line is drawn by rich. Elsewhere, as in a notebook, it is written anew every second.
+    The line is written anew every second, over the one before.
     """
 
     def __init__(self, files: int = 1, *, anywhere: bool = False) -> None:
@@ -80,7 +80,7 @@ class Progress:
         self._stage = "Starting"
         self._compiling = False
         self._clock = Clock(files)
-        self._status: Any = None
+        self._line: _Line | None = None
         self._timer: threading.Timer | None = None
         self._stopped = False
         self._turn = threading.Lock()
@@ -97,30 +97,23 @@ class Progress:
         """Name the stage that begins."""
         with self._turn:
             self._clock.next(stage)
-            self._stage = escaped(stage).replace("[", "\\[")  # no markup
+            self._stage = escaped(stage)
             self._compiling = False
 
     def compiling(self) -> None:
         """Say of this stage that it compiles what later runs find compiled."""
         self._compiling = True
 
-    def __rich__(self) -> str:
-        """The line, anew whenever the terminal is drawn."""
+    def line(self) -> str:
+        """The line of this moment."""
         once = ", compiling, once" if self._compiling else ""
         return f"{self._stage}{once} ({self._clock.words()})"
 
     def _show(self) -> None:
-        if not sys.stderr.isatty():
-            status: Any = _Line(self)
-        else:
-            from rich.console import Console
-            from rich.status import Status
-
-            status = Status(self, console=Console(stderr=True))
         with self._turn:
-            if not self._stopped:  # the work may have ended while this was being made ready
-                status.start()
-                self._status = status
+            if not self._stopped:  # the work may have ended meanwhile
+                self._line = _Line(self)
+                self._line.start()
 
     def stop(self) -> None:
         """Clear the line."""
@@ -128,9 +121,9 @@ class Progress:
             self._timer.cancel()
         with self._turn:
             self._stopped = True
-            if self._status is not None:
-                self._status.stop()
-                self._status = None
+            line, self._line = self._line, None
+        if line is not None:
+            line.stop()
 
     def __exit__(self, *_: object) -> None:
         """Clear the line."""
@@ -138,7 +131,7 @@ class Progress:
 
 
 class _Line:
-    """The line where there is no terminal: as a notebook shows it, overwritten by the next one."""
+    """The line on the standard error, overwritten by the next one."""
 
     def __init__(self, shown: Progress) -> None:
         self._shown, self._stopped, self._width = shown, threading.Event(), 0
@@ -155,11 +148,12 @@ class _Line:
         self._write("")
 
     def _run(self) -> None:
-        self._write(self._shown.__rich__())
+        self._write(self._shown.line())
         while not self._stopped.wait(_PATIENCE):
-            self._write(self._shown.__rich__())
+            self._write(self._shown.line())
 
     def _write(self, line: str) -> None:
+        line = line[: shutil.get_terminal_size().columns - 1]  # a longer one could not be written over
         try:
             sys.stderr.write("\r" + line.ljust(self._width) + ("" if line else "\r"))
             sys.stderr.flush()

@@ -219,7 +219,7 @@ def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
         assert progress._timer is None
         progress.stop()
         progress._show()  # the timer going off while the work ends
-        assert progress._status is None
+        assert progress._line is None
 
 
 @pytest.mark.slow

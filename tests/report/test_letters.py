@@ -121,8 +121,9 @@ def test_the_map_that_was_chosen_is_marked_and_no_other():
     names = ("unchanged", "platt", "beta")
     scores = tuple(SimpleNamespace(method=name, lower_calibration_distance=0.1, brier=0.2, log=0.3) for name in names)
     for chosen in (*names, None):
-        (column, *_) = _methods(SimpleNamespace(scores=scores, chosen=chosen)).columns
-        assert list(column.cells) == [f"{name} <- chosen" if name == chosen else name for name in names]
+        _head, *lines = _methods(SimpleNamespace(scores=scores, chosen=chosen)).lines(80)
+        shown = [line.split("  ")[0] for line in lines]
+        assert shown == [f"{name} <- chosen" if name == chosen else name for name in names]
 
 
 @pytest.mark.parametrize("seed", range(8))

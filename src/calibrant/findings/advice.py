@@ -17,6 +17,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.findings.decision import State
 from calibrant.findings.words import NO_TRIALS
+from calibrant.lazily import MissingLibraryError, optional
 from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome
 from calibrant.recalibration.gain import RecalibrationGain
@@ -162,9 +163,12 @@ def advice_on_classes(sample: MulticlassSample, state: State, level: float, tell
     some = drawn_rows(sample, _MOST_VALUES, 0)
     n = some.y_true.size
     try:
-        choice = choose_on_classes(some, level, TimeLimit(None), tell)
+        with optional("the map of classes", "sklearn"):
+            choice = choose_on_classes(some, level, TimeLimit(None), tell)
     except InputError as too_few:
         return not_advised(str(too_few))
+    except MissingLibraryError as missing:
+        return not_advised(str(missing))
     drawn = "" if n == sample.y_true.size else f" Compared on {counted(n, 'row')} drawn from {sample.y_true.size:,}."
     return Advice(
         choice.summary() + drawn,

@@ -18,6 +18,7 @@ from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
+from calibrant.lazily import optional
 from calibrant.recalibration.curves.averaged import AveragedCurve
 
 _FEWEST = 4  # rows: two in either half
@@ -61,6 +62,7 @@ class CertifiedGain(Result):
         )
 
 
+@optional("certified_gain", "sklearn")
 def certified_gain(
     y_true: Labels | Table,
     y_prob: Column | Table,

@@ -20,6 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import LEAST_EFFECTIVE, effective
 from calibrant.inference.testing.calibration import calibration_test_on_rows
 from calibrant.kernels.sums import dot
+from calibrant.lazily import optional
 from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.choice import FEWEST, RecalibrationChoice
 from calibrant.recalibration.compare import THREADS, compared
@@ -38,6 +39,7 @@ _SEED = 0  # of the test's resamples: equal rows are answered alike
 _OF_CLASSES = "averaged_classes"
 
 
+@optional("choose_recalibrator", "sklearn")
 def choose_recalibrator(
     y_true: Labels | Table,
     y_prob: Column | Table,

@@ -14,6 +14,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull, ReadOnly, Result
+from calibrant.lazily import optional
 from calibrant.measures.clock import TimeLimit
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -120,6 +121,7 @@ class RecalibrationComparison(Result):
         return "\n".join([*lines, *(f"{name}: not compared, {why}" for name, why in self.skipped.items())])
 
 
+@optional("compare_recalibrators", "sklearn")
 def compare_recalibrators(
     y_true: Labels | Table,
     y_prob: Column | Table,

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.table import Table
 
 from calibrant.door.outwards import at_least, outwards
 from calibrant.door.values import counted
@@ -32,6 +28,7 @@ from calibrant.findings.words import (
     whole,
 )
 from calibrant.inference.bounds.gate import proved_by
+from calibrant.report.layout import Page, Table
 from calibrant.report.letters import Marks, picture
 
 if TYPE_CHECKING:
@@ -47,14 +44,13 @@ _MOST_CLASSES = 20
 
 def page(finding: Audit | Comparison, width: int = _WIDTH, marks: Marks | None = None) -> str:
     """Return a finding's page, so many columns wide, without colours; with a picture where there are marks for it."""
-    buffer = io.StringIO()
-    console = Console(file=buffer, width=width, color_system=None, highlight=False, markup=False, emoji=False)
+    console = Page(width)
     picture_lines = [] if marks is None else picture(finding, width, marks)
     if isinstance(finding, Audit):
         _of_audit(finding, console, picture_lines)
     else:
         _of_comparison(finding, console, picture_lines)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    return console.text()
 
 
 def short(finding: Audit | Comparison) -> str:
@@ -67,7 +63,7 @@ def short(finding: Audit | Comparison) -> str:
     return "\n".join(line for each in lines for line in textwrap.wrap(each, _WIDTH, break_on_hyphens=False))
 
 
-def _of_audit(audit: Audit, console: Console, pictures: Sequence[str]) -> None:
+def _of_audit(audit: Audit, console: Page, pictures: Sequence[str]) -> None:
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
     _say(console, title)
     console.print("=" * min(console.width, len(title)))
@@ -79,9 +75,7 @@ def _of_audit(audit: Audit, console: Console, pictures: Sequence[str]) -> None:
     _draw(console, pictures)
 
     _heading(console, "Measures")
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(justify="right")
-    table.add_column()
+    table = Table(right=[0])
     for measure in audit.measures.values():
         means = measure.not_computed or measure.sentence
         table.add_row(measure.shown, f"{measure.title}{_settings(measure.parameters)}. {means}")
@@ -159,14 +153,11 @@ def _of_audit(audit: Audit, console: Console, pictures: Sequence[str]) -> None:
         _foot(console, repeats(audit.seed))
 
 
-def _of_comparison(comparison: Comparison, console: Console, pictures: Sequence[str]) -> None:
+def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str]) -> None:
     _say(console, comparison.sentence)
     _draw(console, pictures)
     console.print()
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for name in comparison.names:
-        table.add_column(name, justify="right", overflow="fold")
+    table = Table(("", *comparison.names), right=range(1, 1 + len(comparison.names)))
     for row in comparison.facts():
         table.add_row(*row)
     console.print(table)
@@ -200,10 +191,7 @@ def some_periods(periods: Sequence[Period]) -> list[Period]:
 
 
 def _periods(periods: Sequence[Period]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("period")
-    for head in ("rows", "rate", "predicted", "evidence so far"):
-        table.add_column(head, justify="right")
+    table = Table(("period", "rows", "rate", "predicted", "evidence so far"), right=range(1, 5))
     for period in some_periods(periods):
         mark = ", enough" if enough(period.reading) else ""
         rate, mean = percent(period.base_rate), percent(period.mean_prediction)
@@ -214,10 +202,7 @@ def _periods(periods: Sequence[Period]) -> Table:
 
 
 def _methods(advice: Advice) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("cross-fitted")
-    for head in ("distance", "Brier", "log"):
-        table.add_column(head, justify="right")
+    table = Table(("cross-fitted", "distance", "Brier", "log"), right=range(1, 4))
     for score in advice.scores:
         mark = " <- chosen" if score.method == advice.chosen else ""
         name = score.method.replace("_", " ") + mark
@@ -234,10 +219,7 @@ def shown_first(classes: ClassFindings) -> list[Question]:
 
 
 def _questions(classes: ClassFindings) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("question")
-    for head in ("distance", "smooth", "rate", "predicted", "p", "q"):
-        table.add_column(head, justify="right")
+    table = Table(("question", "distance", "smooth", "rate", "predicted", "p", "q"), right=range(1, 7))
     for each in shown_first(classes):
         q = "" if each.qvalue is None else f"{each.qvalue:.2g}"
         table.add_row(
@@ -304,30 +286,30 @@ def _settings(parameters: Mapping[str, Any]) -> str:
     return f" ({assigned})" if assigned else ""
 
 
-def _heading(console: Console, words: str) -> None:
+def _heading(console: Page, words: str) -> None:
     console.print()
     console.print(words)
     console.print("-" * len(words))
 
 
-def _premises(console: Console, sentences: Sequence[str]) -> None:
+def _premises(console: Page, sentences: Sequence[str]) -> None:
     _heading(console, "Taken as given")
     for line in sentences:
         _say(console, f"- {line}", indent="  ")
 
 
-def _draw(console: Console, pictures: Sequence[str]) -> None:
+def _draw(console: Page, pictures: Sequence[str]) -> None:
     if pictures:
         console.print()
     for line in pictures:
         console.print(line)
 
 
-def _foot(console: Console, words: str) -> None:
+def _foot(console: Page, words: str) -> None:
     console.print()
     _say(console, words)
 
 
-def _say(console: Console, text: str, indent: str = "") -> None:
+def _say(console: Page, text: str, indent: str = "") -> None:
     for line in textwrap.wrap(text, console.width, subsequent_indent=indent, break_on_hyphens=False):
         console.print(line)
