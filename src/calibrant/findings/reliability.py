@@ -250,7 +250,8 @@ def _points(sample: Sample, axis: Axis, curve: AveragedCurve) -> _Points:
         low, high = max(low, -limit), min(high, limit)
         width = high - low
     first, last = np.searchsorted(place, low), np.searchsorted(place, high, side="right")
-    within = place[first:last]
+    beyond = low == -limit and first > 0, high == limit and last < place.size  # whose rows stand at the ends
+    within = np.r_[[low] if beyond[0] else [], place[first:last], [high] if beyond[1] else []]
     gap = np.flatnonzero(np.diff(within) > _GAP * width)
     left, right = within[gap], within[gap + 1]
     grid = np.linspace(low, high, _POINTS)
@@ -262,9 +263,9 @@ def _points(sample: Sample, axis: Axis, curve: AveragedCurve) -> _Points:
     near = ~np.isin(at, breaks)
     edges = np.asarray(np.searchsorted(place, np.r_[low, 0.5 * (at[:-1] + at[1:]), np.nextafter(high, np.inf)]))
     below = above = np.empty(0)
-    if low == -limit and first > 0:
+    if beyond[0]:
         below, edges[0], near[1] = _some(place[:first], sample.count[:first]), 0, False
-    if high == limit and last < place.size:
+    if beyond[1]:
         above, edges[-1], near[-2] = _some(place[last:], sample.count[last:]), place.size, False
     shares, counts = (np.diff(np.r_[0.0, np.cumsum(each)][edges]) for each in (mass, sample.count))
     return _Points(at / _SCALE if axis == "linear" else expit(at), below, above, near, shares, counts)
