@@ -48,7 +48,6 @@ SOURCES = {
     ("new.md", "What is open"): ONCE,
     ("recalibration.md", "The averaged map"): "tests/test_tables.py::test_prior_weights_are_those_of_the_page",
     ("recalibration.md", "An error that is proved: `certified_gain`"): ONCE,
-    ("report.md", "What is said about chance"): ONCE,
     ("smooth.md", "Limits"): ONCE,
     ("tcal.md", "Time"): "benchmarks/tcal.py",
     ("trust.md", "Other libraries' numbers"): "tests/peers/test_peers.py",

@@ -74,9 +74,6 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "a bisection goes on where there is nothing in between"
     ),
     ("kernels/lower_repair.py", "longer", "return True, far, long, aimed", "pass"): _SEARCH,
-    ("findings/regions.py", "regions_from_witness", "return ()", "pass"): (
-        "stretches without an error are left out one by one as well"
-    ),
     (
         "door/identity.py",
         "information",
@@ -103,9 +100,6 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ),
     ("measures/lower_solve.py", "_lift_coupling", "cost < self.upper", "(cost <= self.upper)"): (
         "one coupling takes the place of another that costs the same"
-    ),
-    ("findings/reliability.py", "reflected_gaussian", "image <= at.max() + far", "(image < at.max() + far)"): (
-        "a kernel is left out right where it has vanished"
     ),
     (
         "measures/distance_lattice.py",

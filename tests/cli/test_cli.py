@@ -273,7 +273,7 @@ def test_ten_classes():
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["smooth_calibration_error"]["attained"] == pytest.approx(0.0397, abs=1e-4)
-    assert found["advice"]["chosen"] == "vector"
+    assert found["advice"]["chosen"] == "averaged_classes"
     assert found["classes"]["n_classes"] == 10
 
 

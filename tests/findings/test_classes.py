@@ -33,7 +33,7 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
     assert "classes are miscalibrated one by one" in " ".join(found.sentences)
     said = json.loads(found.to_json())
     assert said["classes"]["n_classes"] == 4
-    assert said["advice"]["chosen"] == "temperature"
+    assert said["advice"]["chosen"] == "averaged_classes"
     assert "All 4 classes" in found.summary()
 
 

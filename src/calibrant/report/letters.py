@@ -161,8 +161,10 @@ class Grid:
             drawn.append((f"{beside.get(k, ''):>{margin}}{marks.side}" + "".join(row)).rstrip())
         drawn.append(" " * margin + marks.corner + marks.foot * self.columns)
         low, _, high = _labels(*self.ends, self.axis)[::-1]
-        between = " prediction ".center(max(12, self.columns - len(low.strip()) - len(high.strip())))
-        drawn.append(f"{' ' * (margin + 1)}{low.strip()}{between}{high.strip()}".rstrip())
+        low, high = low.strip(), high.strip()
+        room = self.columns - len(low) - len(high)
+        between = " prediction ".center(room) if room >= 12 else " " * max(room, 1)
+        drawn.append(f"{' ' * (margin + 1)}{low}{between}{high}")
         return drawn + _in_lines(legend, margin + 1 + self.columns)
 
 
