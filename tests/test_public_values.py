@@ -14,6 +14,7 @@ from pkgutil import walk_packages
 
 import joblib
 import numpy as np
+import pandas
 import pyarrow
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +24,7 @@ import calibrant
 from calibrant import inference, recalibration
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.decisions.curve import acting_from_sample
+from calibrant.door.frames import BACKENDS
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
@@ -190,6 +192,7 @@ MADE = {
     "RecalibrationComparison": comparison_of_maps,
     "RecalibrationGain": lambda: choice().gain,
     "RecalibrationScore": lambda: comparison_of_maps().scores[0],
+    "Results": lambda: calibrant.calibration_by_segment(FRAME, y_true="y", y_prob="p", by=["day"]),
     "ScoreGain": lambda: choice().gain.log_loss,
     "RegretBounds": lambda: calibrant.inference.regret_bounds(Y, V),
     "Region": lambda: calibrant.audit(np.zeros(90), np.linspace(0.3, 0.7, 90), n_resamples=0).regions[0],
@@ -254,6 +257,14 @@ def test_every_result_is_one_and_is_tried():
     assert set(RESULTS) - set(MADE) == {"Finding"}  # what an audit and a comparison have in common
 
 
+def rows_of(frame):
+    """A data frame's rows as plain values, null and NaN alike."""
+    if isinstance(frame, pandas.DataFrame):
+        frame = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    listed = frame.to_pylist() if isinstance(frame, pyarrow.Table) else frame.to_dicts()
+    return [{name: None if value != value else value for name, value in row.items()} for row in listed]
+
+
 FIRST_SCREENS = {"Audit", "Comparison"}  # a notebook shows their answer and a picture (tests/report/test_notebook.py)
 
 
@@ -266,6 +277,9 @@ def test_a_result_says_itself_in_words_and_in_plain_values(name):
     shown = str(value).splitlines()[0] if name in FIRST_SCREENS else said
     assert escape(shown) in " ".join(value._repr_html_().split()) or escape(said) in value._repr_html_()
     json.dumps(value.to_dict(), allow_nan=False)
+    of_pandas, of_polars, of_pyarrow = (value.to_frame(each) for each in BACKENDS)
+    assert list(of_pandas.columns) == of_polars.columns == of_pyarrow.column_names
+    assert rows_of(of_pandas) == rows_of(of_polars) == rows_of(of_pyarrow)
     file = io.BytesIO()
     joblib.dump(value, file)
     file.seek(0)

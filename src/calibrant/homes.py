@@ -79,6 +79,7 @@ HOMES = {
     "ReliabilityDisplay": "report.displays",
     "RepairScore": "recalibration.by_segment.estimator",
     "Result": "door.values",
+    "Results": "door.frames",
     "ScalingBinning": "recalibration.binning",
     "ScoreGain": "recalibration.gain",
     "Segment": "segments.by_column",

@@ -34,6 +34,8 @@ _INSTALLED_BY = {
     "jinja2": "'calibrant[report]'",
     "markupsafe": "'calibrant[report]'",
     "matplotlib": "'calibrant[report]'",
+    "pandas": "pandas",
+    "polars": "polars",
     "sklearn": "'calibrant[sklearn]'",
     "typer": "'calibrant[cli]'",
     "lightgbm": "'calibrant[boosting]'",

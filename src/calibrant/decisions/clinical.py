@@ -130,6 +130,13 @@ class ClinicalCalibration(Result):
             lines.append(f"{counted(self.rows_left_out, 'prediction')} of exactly 0 or 1 left out of the line{wrong}.")
         return "\n".join(lines)
 
+    def _table(self) -> Any:
+        """One row a number of the panel."""
+        return [
+            {"name": name, "value": each.value, "low": each.interval.low, "high": each.interval.high}
+            for name, each in self.estimates.items()
+        ]
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw curve, band, groups and the distribution of predictions on a matplotlib Axes, and return it."""
         return cast("Axes", drawing("clinical", "draw_clinical")(self, ax))

@@ -9,6 +9,7 @@ from calibrant.door.ends import Bracket as Bracket
 from calibrant.door.ends import Interval as Interval
 from calibrant.door.errors import FileError as FileError
 from calibrant.door.errors import InputError as InputError
+from calibrant.door.frames import Results as Results
 from calibrant.door.premises import Premises as Premises
 from calibrant.door.values import Result as Result
 
@@ -22,6 +23,7 @@ __all__ = [
     "MulticlassSample",
     "Premises",
     "Result",
+    "Results",
     "censored_outcomes",
     "multiclass_sample",
 ]

@@ -5,13 +5,16 @@ from __future__ import annotations
 __all__ = ["Result"]
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from calibrant.door.frames import Backend
 
 _LONGEST = 400  # characters of a repr
 _PART = 60  # of one of its values
@@ -62,6 +65,8 @@ class Result:
     """
 
     __slots__ = ()
+    _parts: ClassVar[str] = ""
+    """The attribute that has the rows of its data frame, where it has several parts."""
 
     def __repr__(self) -> str:
         """One short line."""
@@ -83,6 +88,32 @@ class Result:
         """Return it as plain dicts, lists, numbers and words, as JSON has them."""
         content: dict[str, Any] = plain(self)
         return content
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """Return it as a data frame of this library, "pandas", "polars" or "pyarrow".
+
+        What has parts (segments, grades, pairs, points of a curve) has a row for each, with their attributes as
+        columns; anything else is one row. Ends of intervals are columns ``..._low`` and ``..._high``.
+
+        Raises
+        ------
+        InputError
+            If there is no such library; MissingLibraryError if it is not installed.
+        """
+        from calibrant.door.frames import frame_of
+
+        return frame_of(self._table(), backend)
+
+    def _table(self) -> Sequence[Mapping[str, Any]] | Mapping[str, Any]:
+        """Rows of the data frame, or its columns by name: its parts, or its arrays, or one row of its values."""
+        from calibrant.door.frames import columns_of, record
+
+        if self._parts:
+            parts = getattr(self, self._parts)
+            if isinstance(parts, Mapping):
+                return [{"name": name, **record(part)} for name, part in parts.items()]
+            return [record(each) for each in parts]
+        return columns_of(self) or [record(self)]
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:

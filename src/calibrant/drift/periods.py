@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import InputError
+from calibrant.door.frames import Results
 from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
 from calibrant.drift.monitor import CalibrationMonitor, GroupMonitor, MonitorReading
@@ -91,7 +92,7 @@ def calibration_drift(
     level: float = 0.05,
     exclude_bad: bool = False,
     unweighted: bool = False,
-) -> list[Period]:
+) -> Results[Period]:
     """Follow calibration through the periods of a table, in order, with a bounded probability of any false alarm.
 
     Parameters
@@ -125,8 +126,9 @@ def calibration_drift(
 
     Returns
     -------
-    list of Period
-        In order of time; the first whose ``reading.reject`` is true is where the alarm is raised.
+    Results of Period
+        A tuple in order of time, with ``.to_frame()``; the first whose ``reading.reject`` is true is where the alarm is
+        raised.
 
     Raises
     ------
@@ -169,9 +171,9 @@ def calibration_drift(
     cells = groups_by(table, y_true, y_prob, keys, RESOLUTION, None, trials, exclude_bad, unweighted=True)
     periods = periods_of_groups(cells, level, grouped=groups is not None, exclude_bad=exclude_bad)
     if reference is None:
-        return periods
+        return Results(periods)
     fine = groups_by(table, y_true, y_prob, keys, FINE, None, trials, exclude_bad, unweighted=True)
-    return beside_reference(periods, fine, reference, level, grouped=groups is not None)
+    return Results(beside_reference(periods, fine, reference, level, grouped=groups is not None))
 
 
 def beside_reference(

@@ -149,6 +149,16 @@ class ConfusionTable(Result):
         of = counted(len(self.names), "class", "classes")
         return f"Rows seen less those expected, by predicted and actual class, for {of}."
 
+    def _table(self) -> Any:
+        """One row a pair of classes."""
+        pairs = [(i, j) for i in range(len(self.names)) for j in range(len(self.names))]
+        return {
+            "said": [self.names[i] for i, _ in pairs],
+            "was": [self.names[j] for _, j in pairs],
+            "excess": self.excess.ravel(),
+            "evidence": self.evidence.ravel(),
+        }
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClassFindings(Result):
@@ -177,6 +187,7 @@ class ClassFindings(Result):
     Audit, Question, MulticlassSample
     """
 
+    _parts = "questions"
     n_classes: int
     questions: tuple[Question, ...]
     tests: Mapping[str, Evidence]

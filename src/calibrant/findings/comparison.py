@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -127,6 +127,23 @@ class Comparison(Finding):
             ("what to do", *(answer.action for answer in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
+        ]
+
+    def _table(self) -> Any:
+        """One row a forecast."""
+        return [
+            {
+                "name": name,
+                "n_rows": audit.n_rows,
+                "base_rate": audit.base_rate,
+                "mean_prediction": audit.mean_prediction,
+                "auc": audit.auc,
+                "state": audit.answer.state,
+                "direction": audit.answer.direction,
+                "pvalue": audit.answer.pvalue,
+                **{measure: value.value for measure, value in audit.measures.items()},
+            }
+            for name, audit in zip(self.names, self.audits, strict=True)
         ]
 
     def measures(self) -> list[tuple[str, ...]]:

@@ -95,6 +95,7 @@ class Ties(Result):
         What proves the lower and the upper end of each.
     """
 
+    _parts = "inequalities"
     inequalities: tuple[Inequality, ...]
     true_distance: Bracket
     lower_distance_bracket: Bracket

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.coding import equalities
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.frames import Results
 from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
@@ -36,7 +37,9 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
         free = request.outcome_free_weights
         segments, weightless = segments_of_groups(groups, float(request.level), **grouped, outcome_free=free)
         words = tuple(f"{equalities(request.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
-        audit = replace(audit, segments=tuple(segments), segmented_by=request.by, weightless_segments=words)
+        audit = replace(
+            audit, segments=Results(segments, request.by), segmented_by=request.by, weightless_segments=words
+        )
     if request.find:
         listener.stage("Finding segments")
         audit = replace(audit, found_segments=_found(table, audit, request))
@@ -58,7 +61,7 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
             if problem.argument != "by":
                 raise
             raise InputError("drift", problem.problem, row=problem.row, allowed=problem.allowed) from None
-        audit = replace(audit, periods=tuple(periods))
+        audit = replace(audit, periods=Results(periods))
     return audit
 
 

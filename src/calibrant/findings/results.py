@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from calibrant.decisions.cost import Cost
 from calibrant.decisions.curve import Acting
 from calibrant.door.ends import Bracket
+from calibrant.door.frames import Results
 from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
@@ -136,13 +137,13 @@ class Audit(Finding):
         Whether outcomes are event rates.
     equal_weights : bool
         Whether rows have weights that are all the same, other than 1.
-    segments : tuple of Segment
+    segments : Results of Segment
         Segments of the rows, sorted as `calibration_by_segment` says, if `by` was given.
     segmented_by : tuple of str
         Columns whose values make the segments.
     found_segments : FoundSegments or None
         Segments found by `find`, if it was given.
-    periods : tuple of Period
+    periods : Results of Period
         Days or other periods in order, with the evidence so far, if `drift` was given.
     columns : mapping of str to str
         The columns of a table that were used, by argument.
@@ -200,6 +201,7 @@ class Audit(Finding):
     audit, audit_table, GateResult
     """
 
+    _parts = "measures"
     title: str | None
     n_rows: int
     n_distinct: int
@@ -223,9 +225,9 @@ class Audit(Finding):
     seed: int | None
     rates: bool = False
     equal_weights: bool = False
-    segments: tuple[Segment, ...] = ()
+    segments: Results[Segment] = field(default_factory=Results)
     segmented_by: tuple[str, ...] = ()
-    periods: tuple[Period, ...] = ()
+    periods: Results[Period] = field(default_factory=Results)
     columns: Mapping[str, str] = field(default_factory=dict)
     n_excluded: int = 0
     n_cells: int | None = None

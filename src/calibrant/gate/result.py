@@ -104,6 +104,7 @@ class Gated(Result):
         What they take as given, and did not look at.
     """
 
+    _parts = "checks"
     title: str
     checks: tuple[Check, ...]
     premises: Premises

@@ -6,8 +6,9 @@ __all__ = ["RecalibrationChoice"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from calibrant.door.frames import record
 from calibrant.door.outwards import in_short
 from calibrant.door.values import Result, counted
 from calibrant.recalibration.gain import RecalibrationGain
@@ -85,6 +86,13 @@ class RecalibrationChoice(Result):
             if score.method == method:
                 return score
         raise KeyError(method)
+
+    def _table(self) -> Any:
+        """One row a map that was compared, of classes; else one of what is chosen, and its gain."""
+        if self.scores:
+            return [{**record(score), "chosen": score.method == self.chosen} for score in self.scores]
+        maps = ("recalibrator", "averaged")
+        return [{name: value for name, value in record(self).items() if name not in maps}]
 
     def summary(self) -> str:
         """Return, in a few sentences, what to do."""

@@ -104,6 +104,7 @@ class RecalibrationComparison(Result):
     compare_recalibrators, RecalibrationScore
     """
 
+    _parts = "scores"
     scores: tuple[RecalibrationScore, ...]
     level: float
     skipped: Mapping[str, str] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from calibrant.door.coding import key_in_words
 from calibrant.door.columns import NO_WEIGHT, IntArray
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
+from calibrant.door.frames import Results
 from calibrant.door.rows import check_outcome_free, not_taken
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import SEED
@@ -133,7 +134,7 @@ def calibration_by_segment(
     resolution: int = RESOLUTION,
     exclude_bad: bool = False,
     unweighted: bool = False,
-) -> list[Segment]:
+) -> Results[Segment]:
     """Report for every segment of a table how far it is from calibrated and whether that is more than noise.
 
     Parameters
@@ -163,9 +164,9 @@ def calibration_by_segment(
 
     Returns
     -------
-    list of Segment
-        Rejected segments first, within them and after them by smooth error less its bound, largest first. Rows without
-        weight make no segment.
+    Results of Segment
+        A tuple, with ``.to_frame()``: rejected segments first, within them and after them by smooth error less its
+        bound, largest first. Rows without weight make no segment.
 
     Raises
     ------
@@ -219,7 +220,7 @@ def calibration_by_segment(
     table.require(keys[len(by) :], "groups")
     cells = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
     options = {"grouped": groups is not None, "exclude_bad": exclude_bad, "outcome_free": outcome_free_weights}
-    return segments_of_groups(cells, level, resolution, **options)[0]
+    return Results(segments_of_groups(cells, level, resolution, **options)[0], by)
 
 
 def segments_of_groups(

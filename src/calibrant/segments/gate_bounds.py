@@ -324,6 +324,7 @@ class BoundedSegments(Result):
         would.
     """
 
+    _parts = "beyond"
     verdict: Literal["beyond", "undecided", "none beyond"]
     max_distance: float
     level: float

@@ -165,6 +165,7 @@ class FoundSegments(TestResult):
     find_segments, Segment
     """
 
+    _parts = "segments"
     segments: tuple[FoundSegment, ...]
     strongest: FoundSegment
     n_tested: int

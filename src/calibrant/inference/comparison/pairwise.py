@@ -6,12 +6,14 @@ __all__ = ["PairwiseComparison", "compare_all"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
+from calibrant.door.frames import record
 from calibrant.door.values import ReadOnly, Result
 from calibrant.inference.comparison.compare import ComparisonResult, Evaluate, compare_pairs_on_rows, read_predictor
 
@@ -57,6 +59,19 @@ class PairwiseComparison(Result):
             return f"no predictor is proved better calibrated than another at level {self.level:g}"
         claims = "; ".join(f"{first} is better calibrated than {second}" for first, second in self.better)
         return f"{claims} (level {self.level:g} for all together)"
+
+    def _table(self) -> Any:
+        """One row a pair."""
+        return [
+            {
+                "first": pair[0],
+                "second": pair[1],
+                **record(result),
+                "holm_pvalue": self.holm_pvalues[pair],
+                "better": pair in self.better,
+            }
+            for pair, result in self.pairs.items()
+        ]
 
 
 def compare_all(

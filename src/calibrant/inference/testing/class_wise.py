@@ -97,6 +97,7 @@ class ClassWiseResult(TestResult):
     class_wise_test, ClassEvidence
     """
 
+    _parts = "each_class"
     each_class: tuple[ClassEvidence, ...]
     n_impossible: int = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["DiscreteResult", "discrete_calibration_test"]
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.stats import binom
@@ -51,6 +51,17 @@ class DiscreteResult(TestResult):
     pvalues: tuple[float, ...]
     adjusted_pvalues: tuple[float, ...]
     miscalibrated: tuple[float, ...]
+
+    def _table(self) -> Any:
+        """One row a value of the predictions."""
+        return {
+            "prediction": self.predictions,
+            "count": self.counts,
+            "ones": self.ones,
+            "pvalue": self.pvalues,
+            "adjusted_pvalue": self.adjusted_pvalues,
+            "reject": [value in self.miscalibrated for value in self.predictions],
+        }
 
 
 @register_test(

@@ -68,6 +68,19 @@ class GradeTestResult(TestResult):
         which = f"; rejected: {', '.join(self.rejected)}" if self.rejected else ""
         return f"{super().summary()}{which}"
 
+    def _table(self) -> Any:
+        """One row a grade."""
+        return {
+            "grade": self.grades,
+            "count": self.counts,
+            "events": self.events,
+            "expected": self.expected,
+            "pvalue": self.pvalues,
+            "jeffreys_pvalue": self.jeffreys_pvalues,
+            "adjusted_pvalue": self.adjusted_pvalues,
+            "reject": [grade in self.rejected for grade in self.grades],
+        }
+
 
 def grade_test(
     y_true: Column,
