@@ -14,6 +14,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+ADDRESS = "CALIBRANT_URL"
+"""The environment variable with the address of the repository that a release is built from."""
+
+
+class Addresses(MetadataHookInterface):
+    """Where the project is at home, as the place that builds a release knows it; none of any other build."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add the addresses."""
+        home = os.environ.get(ADDRESS, "").rstrip("/")
+        pages = {"Changelog": "blob/main/CHANGELOG.md", "Documentation": "tree/main/docs", "Issues": "issues"}
+        named = {name: f"{home}/{page}" for name, page in pages.items()}
+        metadata["urls"] = {"Homepage": home, "Repository": home, **named} if home else {}
 
 
 class CompiledKernels(BuildHookInterface):  # type: ignore[type-arg]

@@ -2,7 +2,8 @@
 
 ``python tools/release.py`` stops at the first thing that is not in order, and says which. ``--skip-ci`` leaves out
 `.ci/run`, where that ran on the same commit. What is built lies in ``dist``; twice in environments of their own, and
-refused unless both are the same to the last byte.
+refused unless both are the same to the last byte. The environment variable CALIBRANT_URL has the address of the
+repository, from which the packages' links are made.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 TOOLS = ("build", "twine", "cyclonedx-bom")
+EXTRAS = ("", "sklearn", "report", "files", "cli")
 
 
 def main() -> None:
@@ -29,6 +31,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--skip-ci", action="store_true", help="leave out .ci/run")
     skip_ci = parser.parse_args().skip_ci
+    if not os.environ.get("CALIBRANT_URL", "").startswith("https://"):
+        raise SystemExit(
+            "CALIBRANT_URL is not set: the packages' links need the address of the repository, https://..."
+        )
     version = check_versions()
     check_commit()
     if not skip_ci:
@@ -55,6 +61,7 @@ def check_versions() -> str:
     version = str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
     says = {
         "src/calibrant/__init__.py": r'__version__ = "(.*)"',
+        "papers/pyproject.toml": r'^version = "(.*)"',
         "CITATION.cff": r"^version: (.*)$",
         "recipe/meta.yaml": r'set version = "(.*)"',
         "CHANGELOG.md": r"^## (\S+)",
@@ -90,7 +97,10 @@ def build(python: str, folder: Path) -> dict[str, str]:
 def write_parts(python: str, folder: Path, version: str) -> None:
     """Write what an installation brings along (CycloneDX), of an environment that has the wheel alone; try it."""
     (wheel,) = DIST.glob("*.whl")
-    clean = environment(folder, f"{wheel}[all]")
+    for extra in EXTRAS:  # each by itself: what it promises works, and what is missing is named
+        alone = environment(folder / (extra or "core"), f"{wheel}[{extra}]" if extra else str(wheel))
+        run([alone, str(ROOT / "tools" / "try_extras.py"), extra], quiet=True)
+    clean = environment(folder / "all", f"{wheel}[all]")
     parts = DIST / f"sbom-{version}.cdx.json"
     run([python, "-m", "cyclonedx_py", "environment", clean, "--output-file", str(parts)])
     parts.write_text(parts.read_text().replace(f"{DIST.as_uri()}/", ""))  # where the wheel lay is nobody's part

@@ -2,7 +2,7 @@
 
 from calibrant.lazily import offer
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 # What stands at the top level is chosen here, by hand. All else is in its room's namespace, as `calibrant.measures`.
 TOP = (
