@@ -1,6 +1,7 @@
 """The book's examples run as they stand, chapter by chapter; their assertions are the book's claims."""
 
 import ast
+import os
 import re
 import runpy
 import sys
@@ -32,20 +33,35 @@ OPTIONAL = {
 
 
 def chapters():
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [page for page in pages if "```python" in page.read_text() and page.name not in SKETCHES]
+
+
+@pytest.fixture(scope="module")
+def tutorials():
+    """What `python tools/tutorials.py` runs and writes."""
+    return runpy.run_path(str(ROOT / "tools" / "tutorials.py"))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.filterwarnings("ignore:The ``noload``:DeprecationWarning")  # MLflow's, of its database
-@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.name)
-def test_every_example_runs(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.stem)
+def test_every_block_runs_from_an_empty_namespace_and_prints_what_the_page_says(page, tutorials, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    names: dict = {}  # a reader has what the page says, and nothing else
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
-        exec(compile(block, str(page), "exec"), names)
+    assert tutorials["run"](page, tmp_path, commands=page.parent.name == "tutorials") == page.read_text()
+    for picture in tutorials["PICTURE"].findall(page.read_text()):
+        assert (tmp_path / picture).exists(), picture
+        assert (page.parent / picture).exists(), picture
+
+
+def test_a_page_that_says_otherwise_is_found_out(tutorials, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\nprint(x)\n```\n\n```text\n2\n```\n")
+    assert "```text\n1\n```" in tutorials["run"](page, tmp_path)
+    page.write_text("```python\nx = 1\n```\n\n```python\nprint(x)\n```\n")
+    with pytest.raises(NameError):
+        tutorials["run"](page, tmp_path)
 
 
 def test_links_between_pages_lead_somewhere():
@@ -54,11 +70,18 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_the_first_page_leads_to_every_page_of_the_books_first_level():
-    pages = set(re.findall(r"^  - .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE))
-    assert len(pages) > 10
-    linked = set(re.findall(r"\]\((\S+?\.md)", (ROOT / "docs" / "index.md").read_text()))
-    assert pages - linked == {"index.md"}
+def test_the_first_page_leads_to_every_page_in_two_clicks():
+    def linked(page):
+        text = (ROOT / "docs" / page).read_text()
+        return {
+            os.path.normpath(Path(page).parent / each) for each in re.findall(r"\]\((?!https?:)([^)#]+?\.md)", text)
+        }
+
+    pages = set(re.findall(r"^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE))
+    pages |= {f"how-to/{path.name}" for path in (ROOT / "docs" / "how-to").glob("*.md")}
+    first = linked("index.md")
+    assert {f"tutorials/{path.name}" for path in (ROOT / "docs" / "tutorials").glob("*.md")} <= first
+    assert pages - first - {each for page in first for each in linked(page)} == {"index.md"}
 
 
 def entries(page):
@@ -115,10 +138,24 @@ def test_what_the_built_book_would_load_is_found_out(tmp_path, monkeypatch):
     ]  # fmt: skip
 
 
-def test_there_are_thirty_recipes_or_more_each_with_code():
-    recipes = re.split(r"^### ", (ROOT / "docs" / "recipes.md").read_text(), flags=re.MULTILINE)[1:]
-    assert len(recipes) >= 31
-    assert all("```python" in recipe and recipe.partition("\n")[0].endswith("?") for recipe in recipes)
+def test_each_how_to_page_answers_one_question_in_under_two_hundred_words():
+    pages = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+    assert len(pages) >= 31
+    for page in pages:
+        title, _, text = page.read_text().partition("\n")
+        if page.stem != "index":
+            assert re.fullmatch(r"# How do I .+\?", title), page.name
+            assert len(text.split()) < 200, page.name
+            assert "```" in text, page.name
+
+
+def test_the_gallery_has_every_public_function_with_its_question():
+    parts = re.split(r"^### ", (ROOT / "docs" / "gallery.md").read_text(), flags=re.MULTILINE)[1:]
+    assert {part.partition("\n")[0] for part in parts} == set(FUNCTIONS)
+    for part in parts:
+        name, question, *_ = (line for line in part.splitlines() if line)
+        assert question.endswith("?"), name
+        assert f"](pictures/{name}.svg)" in part or "```text" in part, name
 
 
 def test_a_contributor_is_told_of_files_that_are_there():
