@@ -168,6 +168,7 @@ AUDIT: dict[str, Any] = {
     "calibrant": "string",
     **of(Audit, "title", "n_rows", "n_distinct", "effective_rows", "weighted", "base_rate"),
     **of(Audit, "mean_prediction", "auc", "road", "segmented_by", "cost_of_acting", "gate", "population"),
+    **of(Audit, "group_line"),
     "answer": {**of(Answer), "sentence": "string"},
     "sentences": ["string"],
     "pos_label": "string|integer|boolean|null",

@@ -43,6 +43,7 @@ HOMES = {
     "FoundSegments": "segments.results",
     "GateResult": "inference.bounds.gate",
     "GradeTestResult": "inference.testing.grades",
+    "GroupLine": "decisions.group_line",
     "HistogramBinning": "recalibration.binning",
     "Inequality": "findings.inequalities",
     "InputError": "door.errors",

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import ndtr
+from scipy.special import expit, logit, ndtr
 from scipy.stats import chi2
 
-from calibrant import InputError, clinical_calibration
+from calibrant import InputError, audit, clinical_calibration
 from calibrant.decisions import flexible as smooth
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.clinical import _verdict
@@ -45,7 +45,7 @@ def test_hard_samples_are_their_definitions(sample):
             clinical_calibration(y_true, y_prob, sample_weight=weight, **FEW)
         return
     if weight is not None and np.ptp(weight) and worth(y_true, weight) < 30:
-        with pytest.raises(InputError, match=r"sample_weight: leave rows.* worth .* intervals need 30"):
+        with pytest.raises(InputError, match=r"sample_weight: \S+ are worth .* intervals need 30"):
             clinical_calibration(y_true, y_prob, sample_weight=weight, **FEW)
         cases = Cases.read(y_true, y_prob, weight)
         curve = smoothed(cases, 0.05, 39, 0)
@@ -241,13 +241,13 @@ def test_what_is_refused(call, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"groups": np.arange(400) // 20}, "groups: leave groups worth 20 equal ones"),
-        ({"groups": np.arange(400) // 10, "rare": True}, "groups: leave groups with events worth"),
+        ({"groups": np.arange(400) // 80}, r"groups: \S+ come from too few groups \(worth 4; 30 needed\)"),
+        ({"groups": np.arange(400) // 50, "rare": True}, "groups: events come from too few groups"),
         (
             {"sample_weight": np.where(np.arange(400) < 10, 1e3, 1.0)},
-            r"sample_weight: leave rows worth 10\.8 equal ones",
+            r"sample_weight: \S+ are worth \S+ equal ones; intervals need 30",
         ),
-        ({"sample_weight": 1.0 + np.arange(400) % 2, "rare": True}, "sample_weight: leave rows with events worth"),
+        ({"sample_weight": 1.0 + np.arange(400) % 2, "rare": True}, "sample_weight: events are worth"),
     ],
 )
 def test_too_few_draws_in_effect_are_refused(options, said):
@@ -256,6 +256,42 @@ def test_too_few_draws_in_effect_are_refused(options, said):
     v = rng.random(400) * (0.05 if options.pop("rare", False) else 1.0)
     with pytest.raises(InputError, match=said):
         clinical_calibration((rng.random(400) < v).astype(float), v, **options, **FEW)
+
+
+def test_few_hospitals_have_level_and_slope():
+    # The examiners' case: 40 hospitals whose events are worth some 20 got no direction and no panel.
+    y, v, hospital = hospitals()
+    panel = clinical_calibration(y, v, groups=hospital, **FEW)
+    low, high = panel.calibration_slope.interval
+    assert 0.2 < low < 0.6 < high < 0.9  # what they were drawn with
+    assert panel.observed_expected.interval.high < 1.0
+    assert panel.few_groups == "Events come from too few groups (worth 19; 30 needed)"
+    assert panel.few_groups in panel.summary()
+    unknown = (panel.ici, panel.e50, panel.e90, panel.emax, panel.c_statistic, panel.brier_score)
+    assert all(tuple(each.interval) == (0.0, 1.0) and 0.0 < each.value < 1.0 for each in unknown)
+    assert (panel.observed_lower == 0.0).all()
+    assert (panel.observed_upper == 1.0).all()
+    found = audit(y, v, groups=hospital, random_state=0, n_resamples=99)
+    line = found.group_line
+    assert line.direction == found.answer.direction == "too confident"
+    assert line.worth == pytest.approx(np.bincount(hospital, y).sum() ** 2 / (np.bincount(hospital, y) ** 2).sum())
+    assert found.answer.headline.startswith("Too confident: by groups, observed over expected events is 0.")
+    assert "Events come from too few groups (worth 19; 30 needed)." in found.answer.details
+    # An interval at half the level each: both hold together.
+    wider = clinical_calibration(y, v, groups=hospital, level=0.025, **FEW)
+    assert line.calibration_slope == wider.calibration_slope
+    assert line.observed_expected == wider.observed_expected
+    assert audit(y, v, groups=np.arange(y.size), random_state=0, n_resamples=0).group_line is None
+
+
+def hospitals():
+    rng = np.random.default_rng(2)
+    sizes = (30 * (1 - (np.arange(40) + 0.5) / 40) ** -0.5).astype(int)
+    hospital = np.repeat(np.arange(40), sizes)
+    v = expit(-2.5 + 1.3 * rng.standard_normal(hospital.size))
+    chance = expit(0.6 * logit(v) - 0.9)
+    latent = 0.3 * rng.standard_normal(40)[hospital] + np.sqrt(0.91) * rng.standard_normal(hospital.size)
+    return (ndtr(latent) < chance).astype(float), v, hospital
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant import InputError, compare_calibration
 from calibrant.inference import compare_all
-from calibrant.inference.comparison.compare import DependentOutcomes
+from calibrant.inference.comparison.dependent import DependentOutcomes
 from calibrant_papers.calibration_levels import _MEANS, _in_groups
 
 
@@ -47,5 +47,5 @@ def test_groups_widen_intervals_and_the_order_of_rows_does_not_matter():
     assert again == grouped
     pairs = compare_all(y, {"one": v, "other": v**2}, groups=group, **options)
     assert next(iter(pairs.pairs.values())).premise == grouped.premise
-    with pytest.raises(InputError, match="groups: hold events in effectively"):
+    with pytest.raises(InputError, match="groups: events come from too few groups"):
         compare_calibration(y, v, v**2, groups=group // 8, **options)

@@ -167,7 +167,7 @@ def test_what_cannot_be_searched_by_groups_is_refused(monkeypatch):
     table = pl.DataFrame(columns)
     with pytest.raises(InputError, match="names 'g', the column of groups"):
         find_segments(table, **NAMES, features=["a", "g"], **OPTIONS)
-    with pytest.raises(InputError, match="hold events in effectively"):
+    with pytest.raises(InputError, match="groups: events come from too few groups"):
         find_segments(table.filter(pl.col("g").is_in([f"g{k}" for k in range(25)])), **NAMES, **OPTIONS)
     rare = table.with_columns(p=pl.lit(0.004) + pl.col("p") * 1e-4)
     with pytest.raises(InputError, match="groups: are to be expected to hold events, or non-events, in the equal of"):

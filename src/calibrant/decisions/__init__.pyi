@@ -8,6 +8,7 @@ from calibrant.decisions.curve import DecisionBand as DecisionBand
 from calibrant.decisions.curve import DecisionCurve as DecisionCurve
 from calibrant.decisions.curve import decision_curve as decision_curve
 from calibrant.decisions.estimate import Estimate as Estimate
+from calibrant.decisions.group_line import GroupLine as GroupLine
 from calibrant.decisions.murphy import MurphyDiagram as MurphyDiagram
 from calibrant.decisions.murphy import murphy_diagram as murphy_diagram
 
@@ -17,6 +18,7 @@ __all__ = [
     "DecisionBand",
     "DecisionCurve",
     "Estimate",
+    "GroupLine",
     "MurphyDiagram",
     "calibration_belt",
     "clinical_calibration",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -106,11 +106,18 @@ class Cases:
         events, others = (float(each.sum()) ** 2 / max(float((each**2).sum()), 1e-300) for each in sums)
         return events, others
 
+    @property
+    def worth(self) -> tuple[float, Literal["rows", "events", "non-events"]]:
+        """Fewest equal draws that rows, events or non-events are worth, and which of them."""
+        events, others = self.effective_outcomes
+        names: tuple[Literal["rows", "events", "non-events"], ...] = ("rows", "events", "non-events")
+        return min(zip((self.effective_units, events, others), names, strict=True))
+
     def normal_quantile(self, level: float) -> float:
         """Quantile of both tails together; of weights or groups Student's, its degrees the draws in effect less one."""
         if self.plain:
             return float(ndtri(1.0 - 0.5 * level))
-        return float(stdtrit(max(min(self.effective_units, *self.effective_outcomes) - 1.0, 1.0), 1.0 - 0.5 * level))
+        return float(stdtrit(max(self.worth[0] - 1.0, 1.0), 1.0 - 0.5 * level))
 
     @property
     def plain(self) -> bool:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.estimate import Estimate
 from calibrant.decisions.flexible import smoothed
-from calibrant.decisions.line import LogitLine, Point, in_the_large, intercept_and_slope, robust_scales
+from calibrant.decisions.group_line import LEAST_FOR_A_LINE, too_few
+from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, observed_expected, robust_scales
 from calibrant.decisions.views import drawing
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
 from calibrant.door.columns import Column, FloatArray
@@ -69,6 +70,9 @@ class ClinicalCalibration(Result):
         Mean prediction and share of events of up to ten groups of about equal weight, for the picture.
     histogram : ndarray of shape (2, 50)
         Weight of other rows and of events in fiftieths of [0, 1], for the picture.
+    few_groups : str or None
+        That groups are too few for all but the level, the slope and the intercept: what else lies in [0, 1] has that as
+        its interval, and the band is all of it. None where groups are enough, or rows are independent.
 
     See Also
     --------
@@ -97,6 +101,7 @@ class ClinicalCalibration(Result):
     level: float
     deciles: FloatArray
     histogram: FloatArray
+    few_groups: str | None = None
 
     @property
     def estimates(self) -> dict[str, Estimate]:
@@ -123,6 +128,8 @@ class ClinicalCalibration(Result):
         for name, estimate in self.estimates.items():
             low, high = estimate.interval
             lines.append(f"{name:28}{estimate.value:9.4f}   {low:.4f} to {high:.4f}")
+        if self.few_groups is not None:
+            lines.append(f"{self.few_groups}: the curve and what follows the intercept have no interval but 0 to 1.")
         if self.rows_left_out:
             wrong = (
                 f", {self.rows_contradicted:,} of them contradicted by the outcome" if self.rows_contradicted else ""
@@ -197,8 +204,8 @@ def clinical_calibration(
     Raises
     ------
     InputError
-        If a column or option cannot be used, or all predictions are 0 or 1; if the draws, or those with events or with
-        others, are worth fewer than 30 equal ones, with weights or groups.
+        If a column or option cannot be used, or all predictions are 0 or 1; if rows, events or non-events are worth
+        fewer than 30 equal rows by their weights, or 6 equal groups; below 30 groups the line alone has intervals.
 
     See Also
     --------
@@ -244,19 +251,22 @@ def clinical_calibration(
         cases = replace(cases, w=None)
     if cases.n_units < 2:
         raise InputError("groups" if groups is not None else "y_prob", "is one draw; intervals need two or more")
-    _check_enough(cases)
     line = LogitLine.of(cases)
     if line is None:
         raise InputError("y_prob", "is 0 or 1 in every row that has weight; the panel needs probabilities in between")
+    few = _few_groups(cases)
     allowed = cases.normal_quantile(level) ** 2
     scales = robust_scales(cases, line)
     intercept, slope = intercept_and_slope(line, allowed, scales)
     large = in_the_large(line, allowed, scales)
     smooth = smoothed(cases, level, n_resamples, random_state, spline=curve == "spline")
+    rank, brier = c_statistic(cases, level), brier_score(cases, level)
+    if few is not None:
+        smooth, rank, brier = smooth.without_noise(), _unknown(rank), _unknown(brier)
     certain = (cases.v == 0.0) | (cases.v == 1.0)
     weight = cases.weight
     return ClinicalCalibration(
-        observed_expected=_observed_expected(cases, line, allowed, large),
+        observed_expected=observed_expected(cases, line, allowed, large),
         in_the_large=large,
         calibration_slope=slope,
         calibration_intercept=intercept,
@@ -264,8 +274,8 @@ def clinical_calibration(
         e50=smooth.e50,
         e90=smooth.e90,
         emax=smooth.emax,
-        c_statistic=c_statistic(cases, level),
-        brier_score=brier_score(cases, level),
+        c_statistic=rank,
+        brier_score=brier,
         curve=curve,
         prediction=smooth.prediction,
         observed=smooth.fitted,
@@ -280,58 +290,29 @@ def clinical_calibration(
         histogram=np.stack(
             [np.histogram(cases.v, 50, (0.0, 1.0), weights=weight * part)[0] for part in (1 - cases.y, cases.y)]
         ),
+        few_groups=few,
     )
 
 
-def _check_enough(cases: Cases) -> None:
-    """Refuse weights or groups where so few carry the outcomes that their spread cannot be estimated."""
+def _unknown(estimate: Estimate) -> Estimate:
+    return replace(estimate, interval=Interval(0.0, 1.0))
+
+
+def _few_groups(cases: Cases) -> str | None:
+    """Say that groups are enough for a line alone; refuse draws so few that their spread cannot be estimated."""
     if cases.plain:
-        return
-    what, kind, more = (
-        ("sample_weight", "rows", "more rows, or weights that differ less")
-        if cases.unit is None
-        else ("groups", "groups", "smaller groups that are independent of one another")
-    )
-    for part, worth in (
-        ("", cases.effective_units),
-        (" with events", cases.effective_outcomes[0]),
-        (" without the event", cases.effective_outcomes[1]),
-    ):
+        return None
+    worth, part = cases.worth
+    if cases.unit is None:
         if worth < LEAST_GROUPS:
-            few = f"leave {kind}{part} worth {worth:.3g} equal ones, (sum x)^2 / sum x^2; intervals need {LEAST_GROUPS}"
-            raise InputError(what, few, allowed=more)
-
-
-def _observed_expected(cases: Cases, line: LogitLine, allowed: float, large: Estimate) -> Estimate:
-    """Events over those expected; the interval is that of the events that the in-the-large fit expects.
-
-    Where outcomes lie further from the ratio times the prediction than from that fit, by as much. Predictions of 0 and
-    1, to which no intercept makes a difference, count with their own outcomes.
-    """
-    w = np.ones(cases.v.size) if cases.w is None else cases.w
-    expected = dot(w, cases.v)
-    sure = float((w * cases.y)[(cases.v == 0.0) | (cases.v == 1.0)].sum())
-    ratio = dot(w, cases.y) / expected
-    scales = robust_scales(cases, line)
-
-    def further(point: Point, free: tuple[int, ...]) -> FloatArray:
-        inside = (cases.v > 0.0) & (cases.v < 1.0)
-        chance = cases.v.copy()
-        chance[inside] = expit(np.log(cases.v[inside]) - np.log1p(-cases.v[inside]) + point[0])
-        own, fits = (float((cases.by_unit(w * (cases.y - each)) ** 2).sum()) for each in (ratio * cases.v, chance))
-        scale = scales(point, free)
-        if scale is None:
-            return np.full(2, max(1.0, own / line.variance(point)))
-        return scale * max(1.0, own / fits) if fits > 0.0 else scale
-
-    if np.isfinite(large.value):
-        large = in_the_large(line, allowed, further)
-
-    def at(intercept: float) -> float:
-        return (sure + dot(line.mass, expit(line.odds + intercept))) / expected
-
-    low, high = large.interval
-    return Estimate(ratio, Interval(at(low), at(high)))
+            few = f"{part} are worth {worth:.3g} equal ones; intervals need {LEAST_GROUPS}"
+            raise InputError("sample_weight", few, allowed="more rows, or weights that differ less")
+        return None
+    few = f"{part} come from {too_few(worth)}"
+    if worth < LEAST_FOR_A_LINE:
+        allowed = f"level and slope need {LEAST_FOR_A_LINE:g}, the curve {LEAST_GROUPS}"
+        raise InputError("groups", few, allowed=allowed)
+    return few[0].upper() + few[1:] if worth < LEAST_GROUPS else None
 
 
 def _deciles(cases: Cases) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.interpolate import BSpline
@@ -47,6 +47,14 @@ class Smoothed:
     e50: Estimate
     e90: Estimate
     emax: Estimate
+
+    def without_noise(self) -> Smoothed:
+        """The curve alone, where draws are too few to tell its noise: values lie between 0 and 1."""
+        sizes = {
+            name: replace(getattr(self, name), interval=Interval(0.0, 1.0)) for name in ("ici", "e50", "e90", "emax")
+        }
+        zero = np.zeros_like(self.fitted)
+        return replace(self, lower=zero, upper=zero + 1.0, **sizes)
 
 
 def smoothed(

@@ -296,3 +296,35 @@ def robust_scales(cases: Cases, line: LogitLine) -> Callable[[Point, tuple[int, 
         return np.where(scale > 0.0, scale, kish)
 
     return scales
+
+
+def observed_expected(cases: Cases, line: LogitLine, allowed: float, large: Estimate) -> Estimate:
+    """Events over those expected; the interval is that of the events that the in-the-large fit expects.
+
+    Where outcomes lie further from the ratio times the prediction than from that fit, by as much. Predictions of 0 and
+    1, to which no intercept makes a difference, count with their own outcomes.
+    """
+    w = np.ones(cases.v.size) if cases.w is None else cases.w
+    expected = dot(w, cases.v)
+    sure = float((w * cases.y)[(cases.v == 0.0) | (cases.v == 1.0)].sum())
+    ratio = dot(w, cases.y) / expected
+    scales = robust_scales(cases, line)
+
+    def further(point: Point, free: tuple[int, ...]) -> FloatArray:
+        inside = (cases.v > 0.0) & (cases.v < 1.0)
+        chance = cases.v.copy()
+        chance[inside] = expit(np.log(cases.v[inside]) - np.log1p(-cases.v[inside]) + point[0])
+        own, fits = (float((cases.by_unit(w * (cases.y - each)) ** 2).sum()) for each in (ratio * cases.v, chance))
+        scale = scales(point, free)
+        if scale is None:
+            return np.full(2, max(1.0, own / line.variance(point)))
+        return scale * max(1.0, own / fits) if fits > 0.0 else scale
+
+    if np.isfinite(large.value):
+        large = in_the_large(line, allowed, further)
+
+    def at(intercept: float) -> float:
+        return (sure + dot(line.mass, expit(line.odds + intercept))) / expected
+
+    low, high = large.interval
+    return Estimate(ratio, Interval(at(low), at(high)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.decisions.group_line import too_few
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import in_short
@@ -49,6 +50,7 @@ from calibrant.recalibration.choice import falls_to
 from calibrant.recalibration.curves.registry import title_of
 
 if TYPE_CHECKING:
+    from calibrant.decisions.group_line import GroupLine
     from calibrant.findings.results import Audit
     from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.result import TestResult
@@ -88,7 +90,9 @@ def answer(audit: Audit) -> Answer:
     if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
     proved = real and test is not None and test.reject
-    direction = audit.reliability.direction if proved else None
+    line = audit.group_line
+    by_line = None if line is None or proved else line.direction
+    direction = audit.reliability.direction if proved else by_line
     value = audit.measures["lower_calibration_distance"].value
     found = Answer(
         state=state,
@@ -151,6 +155,8 @@ def _in_brief(answer: Answer, audit: Audit) -> str:
             )
             return f"{fine} ({p}), but predictions are {first.words} ({held}, {among}){also}{given}."
         return f"{_NOT_SEEN[answer.state]} on all rows together ({p}), but {_those(audit)}{given}."
+    if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
+        return f"{_SAID[answer.direction]}: by groups, {_numbers(audit.group_line)}. The test of all errors has {p}."
     if answer.state in _NOT_SEEN:
         seen = f"{_NOT_SEEN[answer.state]} ({p}; {counted(audit.n_rows, 'row')})"
         if answer.state == "no evidence" and audit.classes is None:
@@ -275,7 +281,22 @@ def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
     # Too few to be more than rounding, but said.
     odd = test is not None and test.impossible is not None and answer.state in ("no evidence", "too few rows")
     beside = [sentence(test.impossible.summary())] if odd and test is not None and test.impossible is not None else []
-    return (_how_far(answer, audit), *beside, *_what_to_do(answer, audit))
+    return (_how_far(answer, audit), *beside, *_few_groups(answer, audit), *_what_to_do(answer, audit))
+
+
+def _few_groups(answer: Answer, audit: Audit) -> list[str]:
+    """That groups are too few, and level and slope by them where the headline has not told these."""
+    line = audit.group_line
+    if line is None:
+        return []
+    few = sentence(f"{line.what} come from {too_few(line.worth)}")
+    if answer.state in _NOT_SEEN and answer.direction is not None:
+        return [few]
+    return [few, f"By groups, {_numbers(line)}."]
+
+
+def _numbers(line: GroupLine) -> str:
+    return f"{line.numbers}; together {confidence(line.level)} confidence"
 
 
 def _how_far(answer: Answer, audit: Audit) -> str:
@@ -356,6 +377,8 @@ def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
     action, advice = answer.action, audit.advice
     if action == "leave unchanged":
         return ["What to do: leave the predictions as they are."]
+    if action == "collect more rows" and answer.direction is not None:
+        return ["What to do: correct level and slope alone (PlattScaling), or collect more groups."]
     if action == "collect more rows":
         if audit.gate is None:  # of weights, trials or groups: without the most that one can weigh nothing is bounded
             return [f"What to do: give {MAX_WEIGHT}. Without it no error is ruled out, however large."]

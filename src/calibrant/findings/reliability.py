@@ -184,7 +184,7 @@ def _no_band(sample: Sample, rows: Rows | None) -> str | None:
         try:
             check_groups(rows)
         except InputError as too_few:
-            return str(too_few)
+            return too_few.problem
     return None
 
 

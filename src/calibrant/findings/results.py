@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.decisions.cost import Cost
 from calibrant.decisions.curve import Acting
+from calibrant.decisions.group_line import GroupLine
 from calibrant.door.ends import Bracket
 from calibrant.door.frames import Results
 from calibrant.door.premises import Followed, Premises
@@ -166,6 +167,8 @@ class Audit(Finding):
         Decision curve with its band, and the Murphy diagram, at some 400 thresholds: what the page draws.
     n_groups : int or None
         Number of groups; None if rows are taken to be independent.
+    group_line : GroupLine or None
+        Level and slope by groups, where these are too few for a band and the test of all errors; None elsewhere.
     perhaps_groups : str or None
         Column of a table whose name suggests that its rows belong together, and in which values repeat, if no groups
         were given.
@@ -238,6 +241,7 @@ class Audit(Finding):
     cost_of_acting: Cost | None = None
     acting: Acting | None = None
     n_groups: int | None = None
+    group_line: GroupLine | None = None
     perhaps_groups: str | None = None
     found_segments: FoundSegments | None = None
     road: str | None = None

@@ -33,7 +33,7 @@ from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC
 from calibrant.sketch.sample import draws_of_cells
-from calibrant.tables.columns import may_hold_weights, perhaps_groups
+from calibrant.tables.columns import may_hold_weights
 from calibrant.tables.entry import open_table
 from calibrant.tables.table import Columns, Table
 from calibrant.tables.trials import of_trials
@@ -196,7 +196,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         raise or_left_out(in_table(problem, table, read.names)) from None
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
     single = rows.sample.binary and read.sample_weight is None
-    perhaps = None if request.groups else _belonging(table, read.names.values())
+    perhaps = None if request.groups else table.perhaps_groups(read.names.values())
     audit = replace(
         audit,
         columns=read.names,
@@ -297,8 +297,7 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     audit = with_bounds(audit, sketch, draws)
     road = road_of(table, sketch)
     listener.note(f"{road}" if is_sketch else f"{road} That took {seconds:.1f} s.")
-    # Whether values repeat is not looked up among so many rows: what is said is true either way.
-    perhaps = None if is_sketch else perhaps_groups(table.columns, set(columns.names.values()))
+    perhaps = None if is_sketch else table.perhaps_groups(columns.names.values())
     audit = replace(audit, columns=columns.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)
     return Audited(replace(audit, perhaps_groups=perhaps))
 
@@ -333,20 +332,8 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
         request.refuse("unbounded", *nothing_decided(request))
     title = request.title or table.name
     audit = audit_classes(sample, request, groups=read.groups, title=title, progress=listener.stage)
-    perhaps = None if request.groups else _belonging(table, {*read.names.values(), *columns})
+    perhaps = None if request.groups else table.perhaps_groups({*read.names.values(), *columns})
     return replace(audit, columns=read.names, perhaps_groups=perhaps)
-
-
-def _belonging(table: Table, used: Iterable[str]) -> str | None:
-    """A column, none of those used, whose name says that rows belong together, and in which values repeat."""
-    name = perhaps_groups(table.columns, set(used))
-    if name is None:
-        return None
-    try:
-        rank = table.ranks(name, "groups")
-    except InputError:  # what it holds is not known: it may be so
-        return name
-    return name if np.unique(rank[rank >= 0]).size < np.count_nonzero(rank >= 0) else None
 
 
 def say_excluded(n_rows: int, listener: Listener) -> None:

@@ -39,7 +39,7 @@ from calibrant.segments.request import EVERY
 from calibrant.sketch.sample import draws_of_cells, gate_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import table as tables
-from calibrant.tables.columns import may_hold_weights, perhaps_groups
+from calibrant.tables.columns import may_hold_weights
 
 _BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
 _LEFT_OUT = "or leave them out with --unweighted"
@@ -132,7 +132,7 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
 
 def _say_independent(table: tables.Table, used: Iterable[str], request: GateRequest, listener: Listener) -> None:
     """What the proof takes for granted, where a column's name speaks against it."""
-    name = perhaps_groups(table.columns, set(used))
+    name = table.perhaps_groups(used)
     listener.premise("perhaps_groups", name)
     if name is not None:
         ways = f"say --groups {name} --max-weight N, the most rows that one has"

@@ -71,6 +71,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "effective_rows": audit.effective_rows,
         "weighted": audit.weighted,
         "groups": None if audit.n_groups is None else {"column": audit.columns.get("groups"), "n": audit.n_groups},
+        "group_line": None if audit.group_line is None else audit.group_line.to_dict(),
         "event_rates": audit.rates,
         "base_rate": audit.base_rate,
         "mean_prediction": audit.mean_prediction,

@@ -161,8 +161,8 @@ def random_signs(rng: np.random.Generator, shape: int | tuple[int, int]) -> Floa
 def check_groups(rows: Rows) -> None:
     """Refuse groups whose signs say too little: events, or non-events, that lie in the equal of a few groups.
 
-    The effective number is (sum x)^2 / sum x^2, x being a group's events. Rare or clustered ones make a group's excess
-    skew, which random signs are not.
+    They are worth (sum x)^2 / sum x^2 equal groups, x being a group's events. Rare or clustered ones make a group's
+    excess skew, which random signs are not: calibrated predictions would be rejected too often.
     """
     if rows.group is None:
         return
@@ -173,9 +173,7 @@ def check_groups(rows: Rows) -> None:
         if effective < LEAST_GROUPS:
             raise InputError(
                 "groups",
-                f"hold {what} in effectively {effective:.3g} groups ((sum x)^2 / sum x^2, x being a group's {what}); "
-                "with so few, a test by groups would reject calibrated predictions too often",
-                allowed=f"{LEAST_GROUPS} are needed, of events and of non-events",
+                f"{what} come from too few groups (worth {effective:.3g}; {LEAST_GROUPS} needed)",
             )
 
 

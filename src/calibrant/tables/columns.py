@@ -29,10 +29,17 @@ _PERHAPS_GROUPS = frozenset(
             for who in ("patient", "subject", "person", "user", "account", "customer", "client", "member", "household")
             for end in ("_id", "id", "")
         ),
+        *(
+            f"{place}{end}"
+            for place in ("hospital", "clinic", "site", "center", "centre", "ward", "practice", "school", "branch")
+            for end in ("_id", "id", "")
+        ),
         *("group", "groups", "group_id", "cluster", "cluster_id", "session_id"),
     )
 )
 """Names of columns whose rows may belong together: mentioned, not asked about."""
+_ID = "_id"
+"""So ends the name of any other column in which values that repeat may belong together."""
 _WAYS = Ways(
     "leave them out with unweighted=True, or name the column to measure with as sample_weight",
     "leave them out with --unweighted, or name the column to measure with by --sample-weight",
@@ -147,9 +154,11 @@ def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
     raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}", allowed=_WAYS)
 
 
-def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> str | None:
-    """The first column without a role whose name says that rows may depend on one another."""
-    return next((name for name in columns if name not in roles and name.lower() in _PERHAPS_GROUPS), None)
+def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> tuple[list[str], list[str]]:
+    """Columns without a role whose names say that rows may depend on one another, and other ids."""
+    free = [name for name in columns if name not in roles]
+    usual = [name for name in free if name.lower() in _PERHAPS_GROUPS]
+    return usual, [name for name in free if name.lower().endswith(_ID) and name not in usual]
 
 
 def may_hold_weights(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -27,6 +27,7 @@ from calibrant.tables.columns import (
     asked_columns,
     choose_columns,
     listed,
+    perhaps_groups,
     present,
     refuse_twins,
     refuse_unspoken_weights,
@@ -283,6 +284,25 @@ class Table(ABC):
     @abstractmethod
     def ranks(self, name: str, option: str) -> IntArray:
         """Number of each row's value in a column of keys, -1 where there is none; `option` is who named it."""
+
+    def perhaps_groups(self, used: Iterable[str]) -> str | None:
+        """A column, none of those used, in which values repeat, and whose name says that rows belong together.
+
+        Whether values repeat is not looked up where rows are summed: what is said is true either way.
+        """
+        usual, ids = perhaps_groups(self.columns, set(used))
+        if self.summed:
+            return next(iter(usual), None)
+        for name in (*usual, *ids):
+            try:
+                rank = self.ranks(name, "groups")
+            except InputError:  # what it holds is not known: it may be so, if it is called so
+                if name in usual:
+                    return name
+                continue
+            if 1 < np.unique(rank[rank >= 0]).size < np.count_nonzero(rank >= 0):
+                return name
+        return None
 
     @abstractmethod
     def with_features(

@@ -21,6 +21,8 @@ from calibrant.door.outwards import outwards
 from calibrant.door.rows import INDEPENDENT, Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
+from calibrant.inference.comparison.dependent import DependentOutcomes
+from calibrant.inference.comparison.items import Items, matched
 from calibrant.inference.testing.result import TestResult
 from calibrant.kernels.sums import dot
 from calibrant.measures.registry import measures
@@ -103,6 +105,8 @@ def compare_calibration(
     groups: Column | None = None,
     outcome_free_weights: bool = False,
     y_true_b: Column | None = None,
+    items: Any = None,
+    items_b: Any = None,
     measure: str | Evaluate = "smooth_calibration_error",
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -120,9 +124,13 @@ def compare_calibration(
         As for `smooth_calibration_test`, for predictors of the same rows. A row of trials is one draw.
     groups : column of shape (n,), optional
         Which group each row belongs to, if only rows of different groups are independent: for predictors of the same
-        rows. Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
+        rows or items. Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
     y_true_b : column of shape (m,), optional
-        Outcomes of the second predictor's rows if those are others, independent of the first's; at least 8.
+        Outcomes of the second predictor's rows if those are others; at least 8. Without ``items`` they are independent
+        of the first's.
+    items, items_b : columns of shape (n,), optional
+        Ids of what each row is about (a question), if both predictors were asked about the same and outcomes differ;
+        each id once. ``items="in order"`` says that rows follow one another alike.
     measure : str or callable, default "smooth_calibration_error"
         What is compared: the name of any registered measure, with its default parameters, or a function of outcomes (or
         event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called
@@ -155,7 +163,9 @@ def compare_calibration(
     bootstrap misses the truth, and noise may hide an error there. So outcomes are also redrawn as if the first
     predictor were calibrated, the second, and the mean of both. In each of these the true difference is known, and the
     interval is made longer by how far the redrawn differences miss it; less so the further the rows are from that case.
-    Predictors of different rows share no noise: each error's own mean and quantile under chance are added. With groups
+    Predictors of different rows share no noise: each error's own mean and quantile under chance are added. Of the same
+    items halves are halves of items, and both outcomes are redrawn together, as dependent as they are seen to be: each
+    with its predictions or with its isotonic fit as chances (docs/tests-one-by-one.md). With groups
     whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as the rows show.
     docs/tests.md has the reasons and the measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for
     each resample.
@@ -176,14 +186,23 @@ def compare_calibration(
     (True, True)
     """
     check_outcome_free(outcome_free_weights, sample_weight, groups)
+    if y_true_b is None:
+        not_taken("predictors have the same outcomes", items=items, items_b=items_b)
     options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples, "random_state": random_state}
     if y_true_b is None:
         columns = (sample_weight, trials, groups, outcome_free_weights)
         rows_a = read_predictor("y_prob_a", y_true, y_prob_a, *columns)
         rows_b = read_predictor("y_prob_b", y_true, y_prob_b, *columns)
         return compare_calibration_on_rows(rows_a, rows_b, paired=True, **options)
-    why = "two samples are compared row by row, and none of one may depend on one of the other"
-    not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups)
+    if items is not None:
+        not_taken("outcomes of items are single and count once", sample_weight=sample_weight, trials=trials)
+        rows_a = read_predictor("y_prob_a", y_true, y_prob_a, groups=groups)
+        rows_b = read_predictor("y_prob_b", y_true_b, y_prob_b, outcomes="y_true_b")
+        place = matched(items, items_b, (rows_a.y_prob.size, rows_b.y_prob.size))
+        rows_b = replace(rows_b.take(place), group=rows_a.group)
+        return compare_items_on_rows([rows_a, rows_b], **options)[0, 1]
+    why = "two samples are compared row by row, and none of one may depend on one of the other; items say which belong"
+    not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups, items_b=items_b)
     rows_b = read_predictor("y_prob_b", y_true_b, y_prob_b, outcomes="y_true_b")
     return compare_calibration_on_rows(read_predictor("y_prob_a", y_true, y_prob_a), rows_b, paired=False, **options)
 
@@ -253,6 +272,40 @@ def compare_pairs_on_rows(
         error = _error(halved[:, which], draws.surprises)
         missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, error, level)
         result = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].premise)
+        first, second = (order[k] for k in pair)
+        results[min(first, second), max(first, second)] = result if first < second else result.swapped()
+    return results
+
+
+def compare_items_on_rows(
+    rows: Sequence[Rows],
+    *,
+    measure: str | Evaluate,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> dict[tuple[int, int], ComparisonResult]:
+    """`compare_calibration` of every pair of predictors of the same items in the same order, with their own outcomes.
+
+    All pairs have the same halves of the items.
+    """
+    level = check_level(level)
+    check_resamples(n_resamples, level)
+    exact, evaluate, words = _read_measure(measure)
+    for each in rows:
+        _check(each, "y_true")
+    rng = generator(random_state)
+    order = sorted(range(len(rows)), key=lambda k: _own(rows[k]))  # so that names have no part in the draws
+    items = Items.of([rows[k] for k in order])
+    value = items.values(exact)
+    halved = items.halved(evaluate, n_resamples, rng)
+    premise = "items are independent" if items.group is None else "items are independent between groups"
+    results = {}
+    for pair in combinations(range(len(rows)), 2):
+        which = list(pair)
+        error = _error(halved[:, which], items.surprises)
+        missed = items.missed(pair, evaluate, error, level, n_resamples, rng)
+        result = _concluded(value[which], error, missed, level, n_resamples, words, premise)
         first, second = (order[k] for k in pair)
         results[min(first, second), max(first, second)] = result if first < second else result.swapped()
     return results
@@ -519,76 +572,3 @@ class SharedRows:
         except InputError:  # a function that takes no event rates: what is calibrated has no error, the rest no bias
             truth = errors[:, :-1].mean(axis=0) * [v is not chance for v in self.predictions]
         return State(chance, errors[:, -1], errors[:, :-1] - truth)
-
-
-_MOST = 0.95  # latent correlation
-_TERMS = 12  # of the series of the covariance
-_STEPS = 40
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DependentOutcomes:
-    """Outcomes that happen where a normal variable is below a quantile; all rows of a group share a part of it.
-
-    Attributes
-    ----------
-    threshold : ndarray of shape (n,)
-        The quantile: each outcome has its chance, for any correlation.
-    trials : ndarray of shape (n,) or None
-        Outcomes behind each row, which depend on one another as those of the group do.
-    group : ndarray of shape (n,)
-        Number of each row's group.
-    correlation : float
-        Of the normal variables of one group.
-    """
-
-    threshold: FloatArray
-    trials: IntArray | None
-    group: IntArray
-    correlation: float
-
-    @classmethod
-    def like(cls, share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> DependentOutcomes:
-        """With these chances, and the correlation with which products of a group's excesses add up to those seen."""
-        threshold = ndtri(chance)
-        return cls(threshold, trials, group, _latent_correlation(share, chance, trials, group))
-
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Share of events of each row."""
-        shared = rng.standard_normal(int(self.group.max()) + 1)[self.group]
-        share = ndtr((self.threshold - math.sqrt(self.correlation) * shared) / math.sqrt(1.0 - self.correlation))
-        if self.trials is None:
-            return np.asarray(rng.random(share.size) < share, np.float64)
-        return np.asarray(rng.binomial(self.trials, share) / self.trials, np.float64)
-
-
-def _latent_correlation(share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> float:
-    """The correlation from 0 on at which pairs of a group have, on the whole, the covariance that was seen.
-
-    The covariance of two outcomes with quantiles a and b is the sum of r^k / k! He_{k-1}(a) phi(a) He_{k-1}(b) phi(b),
-    k = 1, 2, ... (the tetrachoric series), and rises with r.
-    """
-    count = np.ones(share.size) if trials is None else trials.astype(np.float64)
-
-    def pairs(each: FloatArray, own: float) -> float:
-        sums = np.bincount(group, count * each)
-        return dot(sums, sums) - own
-
-    events = count * share
-    covariance = pairs(share - chance, dot(events, (1.0 - chance) ** 2) + dot(count - events, chance**2))
-    inside = (chance > 0.0) & (chance < 1.0)
-    a = np.where(inside, ndtri(np.where(inside, chance, 0.5)), 0.0)
-    density = np.where(inside, np.exp(-0.5 * a * a) / math.sqrt(2.0 * math.pi), 0.0)
-    before, hermite, terms = np.zeros(a.size), np.ones(a.size), []
-    for k in range(1, _TERMS + 1):
-        each = hermite * density / math.sqrt(float(math.factorial(k)))
-        terms.append(max(0.0, pairs(each, dot(count, each * each))))
-        before, hermite = hermite, a * hermite - (k - 1) * before
-    low, high = 0.0, _MOST
-    if covariance <= 0.0:
-        return 0.0
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        expected = sum(term * middle**k for k, term in enumerate(terms, 1))
-        low, high = (middle, high) if expected < covariance else (low, middle)
-    return low

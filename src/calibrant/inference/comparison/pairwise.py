@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["PairwiseComparison", "compare_all"]
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,16 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, chec
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.door.frames import record
+from calibrant.door.rows import Rows, not_taken
 from calibrant.door.values import ReadOnly, Result
-from calibrant.inference.comparison.compare import ComparisonResult, Evaluate, compare_pairs_on_rows, read_predictor
+from calibrant.inference.comparison.compare import (
+    ComparisonResult,
+    Evaluate,
+    compare_items_on_rows,
+    compare_pairs_on_rows,
+    read_predictor,
+)
+from calibrant.inference.comparison.items import IN_ORDER, matched
 
 _LEAST, _MOST = 2, 50
 
@@ -75,9 +83,10 @@ class PairwiseComparison(Result):
 
 
 def compare_all(
-    y_true: Column,
+    y_true: Column | Mapping[str, Column],
     y_probs: Mapping[str, Column],
     *,
+    items: Mapping[str, Column] | str | None = None,
     sample_weight: Column | None = None,
     trials: Column | None = None,
     groups: Column | None = None,
@@ -91,10 +100,13 @@ def compare_all(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes, each 0 or 1, of independent rows; at least 8.
+    y_true : column of shape (n,), or mapping of str to such columns
+        Outcomes, each 0 or 1, of independent rows; at least 8. Of predictors of the same items whose outcomes differ,
+        as of models that answer the same questions, those of each by its name.
     y_probs : mapping of str to column of shape (n,)
         Names of 2 to 50 predictors, with their probabilities for the rows.
+    items : mapping of str to columns of shape (n,), or "in order"
+        With outcomes of each: ids of its items, each once, or that items follow one another alike.
     sample_weight, trials, groups, outcome_free_weights, measure, level, n_resamples, random_state
         As for `compare_calibration`; the level is that of all pairs together.
 
@@ -138,27 +150,66 @@ def compare_all(
         raise InputError("y_probs", "is not what is compared", allowed="it must map 2 to 50 names to columns")
     n_pairs = len(y_probs) * (len(y_probs) - 1) // 2
     check_resamples(n_resamples, level, share=1.0 / n_pairs)
-    columns = (sample_weight, trials, groups, outcome_free_weights)
-    rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *columns) for k, v in y_probs.items()}
-    compared = compare_pairs_on_rows(
+    if isinstance(y_true, Mapping):
+        own = "outcomes of items are single and count once"
+        not_taken(own, sample_weight=sample_weight, trials=trials, outcome_free_weights=outcome_free_weights or None)
+        rows = _of_items(y_true, y_probs, items, groups)
+    else:
+        not_taken("predictors have the same outcomes", items=items)
+        columns = (sample_weight, trials, groups, outcome_free_weights)
+        rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *columns) for k, v in y_probs.items()}
+    compare = compare_items_on_rows if isinstance(y_true, Mapping) else compare_pairs_on_rows
+    compared = compare(
         list(rows.values()), measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
     )
-    names, results, values = list(rows), {}, dict.fromkeys(rows, 0.0)
+    return adjusted(rows, compared, level)
+
+
+def adjusted(
+    names: Collection[str], compared: Mapping[tuple[int, int], ComparisonResult], level: float
+) -> PairwiseComparison:
+    """Every pair of several predictors, with p-values adjusted for their number."""
+    results: dict[tuple[str, str], ComparisonResult] = {}
+    ranked, values = list(names), dict.fromkeys(names, 0.0)
     for (i, j), result in compared.items():
-        values[names[i]], values[names[j]] = result.value_a, result.value_b
-        results[names[i], names[j]] = result
+        values[ranked[i]], values[ranked[j]] = result.value_a, result.value_b
+        results[ranked[i], ranked[j]] = result
     ordered = sorted(results, key=lambda pair: results[pair].pvalue)
     raw = np.array([results[pair].pvalue for pair in ordered])
-    holm = np.minimum(1.0, np.maximum.accumulate(raw * (n_pairs - np.arange(n_pairs))))
-    adjusted = {pair: float(p) for pair, p in zip(ordered, holm, strict=True)}
+    holm = np.minimum(1.0, np.maximum.accumulate(raw * (len(ordered) - np.arange(len(ordered)))))
+    pvalues = {pair: float(p) for pair, p in zip(ordered, holm, strict=True)}
     turned = {pair: pair if results[pair].statistic <= 0.0 else pair[::-1] for pair in ordered}
     return PairwiseComparison(
         values=ReadOnly(dict(sorted(values.items(), key=lambda item: item[1]))),
         pairs=ReadOnly({turned[pair]: _in_turn(results[pair]) for pair in ordered}),
-        holm_pvalues=ReadOnly({turned[pair]: adjusted[pair] for pair in ordered}),
-        better=tuple(turned[pair] for pair in ordered if adjusted[pair] <= level),
+        holm_pvalues=ReadOnly({turned[pair]: pvalues[pair] for pair in ordered}),
+        better=tuple(turned[pair] for pair in ordered if pvalues[pair] <= level),
         level=level,
     )
+
+
+def _of_items(
+    y_true: Mapping[str, Column], y_probs: Mapping[str, Column], items: Any, groups: Column | None
+) -> dict[str, Rows]:
+    """Rows of the same items in the order of the first's."""
+    if set(y_true) != set(y_probs):
+        raise InputError("y_true", "has other names than y_probs", allowed="both name the same predictors")
+    ids = items if isinstance(items, Mapping) else dict.fromkeys(y_probs, None)
+    if items is None or set(ids) != set(y_probs):
+        ways = f"give the ids of each predictor's items, or items={IN_ORDER!r}"
+        raise InputError("items", "do not say which rows of the predictors belong together", allowed=ways)
+    first = next(iter(y_probs))
+    rows: dict[str, Rows] = {}
+    for name, v in y_probs.items():
+        of = groups if name == first else None
+        own = read_predictor(f"y_probs[{name!r}]", y_true[name], v, groups=of, outcomes=f"y_true[{name!r}]")
+        if rows:
+            sizes = rows[first].y_prob.size, own.y_prob.size
+            names = f"items[{first!r}]", f"items[{name!r}]"
+            place = matched(items if isinstance(items, str) else ids[first], ids[name], sizes, names)
+            own = replace(own.take(place), group=rows[first].group)
+        rows[name] = own
+    return {str(name): each for name, each in rows.items()}
 
 
 def _in_turn(result: ComparisonResult) -> ComparisonResult:

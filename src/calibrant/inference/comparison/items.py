@@ -1,0 +1,200 @@
+"""Predictors of the same items whose outcomes differ, such as the answers of several models to the same questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError, Ways
+from calibrant.door.rows import Rows, read_groups
+from calibrant.inference.comparison.dependent import TwoDependentOutcomes
+from calibrant.kernels.isotonic import isotonic
+from calibrant.kernels.sums import dot
+from calibrant.resampling.redraw import resampled
+
+IN_ORDER = "in order"
+"""Instead of ids: the items of one predictor follow one another as those of the other do."""
+_WAYS = Ways(
+    f"give items and items_b, ids of the items; or items={IN_ORDER!r}",
+    f"say --items COLUMN, or --items {IN_ORDER!r}",
+)
+
+Evaluate = Callable[..., float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """Items in an order that does not depend on the one they came in, with columns of each predictor.
+
+    Attributes
+    ----------
+    outcomes, predictions : list of ndarray of shape (n,)
+        Of each predictor.
+    group : ndarray of shape (n,) or None
+        Number of each item's group: items of different ones are independent.
+    """
+
+    outcomes: list[FloatArray]
+    predictions: list[FloatArray]
+    group: IntArray | None = None
+
+    @classmethod
+    def of(cls, rows: Sequence[Rows]) -> Items:
+        """Rows of the same items in the same order, in the same groups."""
+        group = rows[0].group
+        keys = [column for each in rows[::-1] for column in (each.y_true, each.y_prob)]
+        order = np.lexsort(keys if group is None else [*keys, group])
+        return cls(
+            [each.y_true[order].astype(np.float64) for each in rows],
+            [each.y_prob[order] for each in rows],
+            None if group is None else group[order],
+        )
+
+    @property
+    def surprises(self) -> float:
+        """Items' worth of events, or of non-events, whichever is less of any predictor; of groups, groups' worth."""
+        numbers = [each for y in self.outcomes for each in (y, 1.0 - y)]
+        sums = numbers if self.group is None else [np.bincount(self.group, each) for each in numbers]
+        return min(float(each.sum()) ** 2 / max(dot(each, each), 1e-300) for each in sums)
+
+    def values(self, evaluate: Evaluate) -> FloatArray:
+        """Error of each predictor."""
+        return np.array([evaluate(y, v) for y, v in zip(self.outcomes, self.predictions, strict=True)])
+
+    def halved(self, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> FloatArray:
+        """Errors of the first half of the items less those of the second, (resample, predictor)."""
+        n = self.outcomes[0].size
+        units = n if self.group is None else int(self.group.max()) + 1
+
+        def apart(source: np.random.Generator) -> list[float]:
+            half = np.zeros(units, dtype=bool)
+            half[source.permutation(units)[: units // 2]] = True
+            half = half if self.group is None else half[self.group]
+            columns = zip(self.outcomes, self.predictions, strict=True)
+            return [evaluate(y[half], v[half]) - evaluate(y[~half], v[~half]) for y, v in columns]
+
+        return resampled(apart, n, n_resamples, rng)
+
+    def missed(
+        self,
+        pair: tuple[int, int],
+        evaluate: Evaluate,
+        error: float,
+        level: float,
+        n_resamples: int,
+        rng: np.random.Generator,
+    ) -> tuple[float, float]:
+        """Return the most that a difference can be too large, and too small, beyond its standard error's reach.
+
+        Outcomes of both are drawn again together: of each as if it were calibrated, and with the chances of its
+        isotonic fit. Of every two of these, but both fits, the true difference is known, and counts; it fades where
+        calibration is far from what was seen.
+        """
+        outcomes = self.outcomes[pair[0]], self.outcomes[pair[1]]
+        predictions = self.predictions[pair[0]], self.predictions[pair[1]]
+        fits = _fit(outcomes[0], predictions[0]), _fit(outcomes[1], predictions[1])
+        like = TwoDependentOutcomes.like(outcomes, fits, self.group)
+        chances = [(v, fit) for v, fit in zip(predictions, fits, strict=True)]
+
+        def again(source: np.random.Generator) -> list[float]:
+            numbers = like.draw(outcomes[0].size, source)
+            return [
+                evaluate((number < chance).astype(np.float64), v)
+                for number, v, both in zip(numbers, predictions, chances, strict=True)
+                for chance in both
+            ]
+
+        errors = resampled(again, outcomes[0].size, n_resamples, rng).reshape(-1, 2, 2)  # resample, predictor, chance
+        missed = errors - _truth(evaluate, predictions, chances, errors)
+        far = [
+            max(0.0, evaluate(y, v) - float(np.quantile(errors[:, k, 0], 1.0 - level)))
+            for k, (y, v) in enumerate(zip(outcomes, predictions, strict=True))
+        ]
+        reach = -float(ndtri(0.5 * level)) * error
+        rank = max(1, int(0.5 * level * (n_resamples + 1)))  # another draw is beyond it with half the level
+        over = under = 0.0
+        for first, second in product((0, 1), repeat=2):
+            if first == second == 1:
+                continue
+            away = math.hypot(far[0] if first == 0 else 0.0, far[1] if second == 0 else 0.0)
+            apart = np.sort(missed[:, 0, first] - missed[:, 1, second])
+            over = max(over, math.hypot(away, max(0.0, float(apart[-rank]) - reach)) - away)
+            under = max(under, math.hypot(away, max(0.0, -float(apart[rank - 1]) - reach)) - away)
+        return over, under
+
+
+def _truth(
+    evaluate: Evaluate,
+    predictions: tuple[FloatArray, FloatArray],
+    chances: list[tuple[FloatArray, FloatArray]],
+    errors: FloatArray,
+) -> FloatArray:
+    """True error of each predictor with each chance, of shape (predictors, chances)."""
+    try:
+        return np.array([[evaluate(c, v) for c in both] for v, both in zip(predictions, chances, strict=True)])
+    except InputError:  # a function that takes no event rates: what is calibrated has no error, the rest no bias
+        return np.asarray(errors.mean(axis=0) * [0.0, 1.0])
+
+
+def _fit(y: FloatArray, v: FloatArray) -> FloatArray:
+    """Chance of an event at each prediction, rising with it."""
+    place = np.unique(v, return_inverse=True)[1]
+    count = np.bincount(place).astype(np.float64)
+    return np.asarray(isotonic(np.bincount(place, y) / count, count)[0])[place]
+
+
+def matched(
+    items: Any, items_b: Any, sizes: tuple[int, int], names: tuple[str, str] = ("items", "items_b")
+) -> IntArray:
+    """For each of the first's items the place of the same one among the second's.
+
+    Raises
+    ------
+    InputError
+        If an id stands twice on a side, or on one side alone; without ids, if sizes differ.
+    """
+    if isinstance(items, str):
+        if items != IN_ORDER:
+            raise InputError(names[0], f"is {items!r:.40}", allowed=_WAYS)
+        if items_b is not None:
+            raise InputError(names[1], "has no effect: items are matched in order")
+        if sizes[0] != sizes[1]:
+            raise InputError(
+                names[0], f"are in order, but {sizes[0]:,} on one side and {sizes[1]:,} on the other", allowed=_WAYS
+            )
+        return np.arange(sizes[0])
+    if items_b is None:
+        raise InputError(names[1], "is missing: ids of the second's items", allowed=_WAYS)
+    sides = [_ids(ids, size, name) for ids, size, name in zip((items, items_b), sizes, names, strict=True)]
+    place = {each: k for k, each in enumerate(sides[1])}
+    for own, other, name in ((sides[0], place, names[0]), (sides[1], dict.fromkeys(sides[0]), names[1])):
+        alone = [k for k, each in enumerate(own) if each not in other]
+        if alone:
+            first = f"row {alone[0]} is {own[alone[0]]!r:.40}, which the other side lacks"
+            more = f", as it does {len(alone) - 1:,} more" if alone[1:] else ""
+            raise InputError(name, first + more, row=alone[0], allowed="keep the items that both have")
+    return np.array([place[each] for each in sides[0]])
+
+
+def _ids(ids: Any, size: int, name: str) -> list[Any]:
+    """Ids of one side, each once."""
+    try:
+        read_groups(ids, size)
+    except InputError as problem:
+        raise InputError(name, problem.problem, row=problem.row, allowed=problem.allowed) from None
+    values: list[Any] = np.asarray(ids).tolist()
+    seen: dict[Any, int] = {}
+    for row, each in enumerate(values):
+        if each in seen:
+            raise InputError(
+                name, f"row {row} is {each!r:.40} again, as row {seen[each]}", row=row, allowed="each id stands once"
+            )
+        seen[each] = row
+    return values
