@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 NUMBER = re.compile(r"[*~<]*[+-]?[\d.][\d.,]*(e[+-]?\d+)?[*%]*( (to|of|±|\().*)?")
 ONCE = "measured once: no command writes it"
 SOURCES = {
-    ("answer.md", "Tried on readers"): ONCE,
+    ("readers.md", "First screens, tried on readers"): ONCE,
     ("benchmarks-classes.md", "Many classes, beside other libraries"): "benchmarks/classes.py",
     ("benchmarks-distances.md", "Lower distance, processor seconds"): "benchmarks/distances.py",
     (
