@@ -52,6 +52,8 @@ SOURCES = {
     ("tcal.md", "Time"): "benchmarks/tcal.py",
     ("trust.md", "Other libraries' numbers"): "tests/peers/test_peers.py",
 }
+WRITTEN_WHOLE = {"benchmarks-maps.md": "benchmarks/maps.py"}
+"""Pages of which a program writes every table."""
 QUOTED = {
     ("found-segments.md", "One planted fault, and what other methods say of it"),
     ("found-segments.md", "The gate"),
@@ -80,8 +82,8 @@ def rows_of(page, heading):
 
 
 def test_every_table_of_numbers_names_what_writes_it():
-    assert {(page, heading) for page, heading, _ in tables()} == set(SOURCES)
-    for source in set(SOURCES.values()) - {ONCE}:
+    assert {(page, heading) for page, heading, _ in tables() if page not in WRITTEN_WHOLE} == set(SOURCES)
+    for source in {*SOURCES.values(), *WRITTEN_WHOLE.values()} - {ONCE}:
         path, _, name = source.partition("::")
         assert (ROOT / path).exists(), source
         assert not name or name in globals(), source
