@@ -123,10 +123,12 @@ def fit_corrections(
             tried.add((start.features, start.only))
             cell, size = crossing(of_depth, cut, start.features)
             part = _Corrections(start.features, start.only, proof, start.spread, cell, np.zeros(size))
-            if _refit(rows, score, part) <= proof:
+            bend = _refit(rows, score, part, _SWEEPS)
+            corrected_score = score + part.change[cell]
+            if rows.likelihood(corrected_score) - rows.likelihood(score) - _price(part, bend) <= proof:
                 continue
             parts.append(part)
-            score = score + part.change[cell]
+            score = corrected_score
             score, shift = _settled(rows, score, shift, parts, 2)
     if parts:
         score, shift, parts = _without_nested(rows, score, shift, parts)
@@ -195,24 +197,27 @@ def _most_promising(
     return (whole, needed[0]) if whole.gain - needed[0] >= alone.gain - needed[1] else (alone, needed[1])
 
 
-def _refit(rows: Fitting, others: FloatArray, part: _Corrections, steps: int = _SWEEPS) -> float:
-    """Fit a block and its variance given all else; returns its log likelihood ratio against no correction."""
+def _refit(rows: Fitting, others: FloatArray, part: _Corrections, steps: int) -> FloatArray:
+    """Fit a block and its variance given all else; returns the information of each cell before the last step."""
+    cell = part.cell
+    if part.only is not None:  # other rows do not move
+        at = np.flatnonzero(cell == part.only)
+        rows, others, cell = Fitting(rows.offset[at], rows.outcome[at], rows.weight[at]), others[at], cell[at]
     for _ in range(steps):
-        step, bend = _newton(rows, others, part)
+        step, bend = _newton(rows, others, cell, part)
         if step < _SETTLED:
             break
         freedom = float((bend * part.spread / (1.0 + bend * part.spread)).sum())
         part.spread = float(np.clip(part.change @ part.change / max(freedom, 1e-12), 1e-6, 9.0))
-    return rows.likelihood(others + part.change[part.cell]) - rows.likelihood(others) - _price(part, bend)
+    return bend
 
 
-def _newton(rows: Fitting, others: FloatArray, part: _Corrections) -> tuple[float, FloatArray]:
+def _newton(rows: Fitting, others: FloatArray, cell: IntArray, part: _Corrections) -> tuple[float, FloatArray]:
     """One step towards the penalised fit at the part's variance: its size, and the information of each cell before."""
     size = part.change.size
-    free = np.ones(size) if part.only is None else (np.arange(size) == part.only) * 1.0
-    residual, information = rows.residual_and_information(others + part.change[part.cell])
-    bend = free * _sums(part.cell, information, size)
-    slope = free * _sums(part.cell, residual, size) - part.change / part.spread
+    residual, information = rows.residual_and_information(others + part.change[cell])
+    bend = _sums(cell, information, size)
+    slope = _sums(cell, residual, size) - part.change / part.spread
     step = np.clip(slope / (bend + 1.0 / part.spread), -_STEP, _STEP)
     part.change = part.change + step
     return float(np.abs(step).max()), bend
@@ -260,7 +265,7 @@ def _settled(
         score, shift = score + step, shift + step
         for part in parts:
             others = score - part.change[part.cell]
-            _refit(rows, others, part, steps=_REPEATS)
+            _refit(rows, others, part, _REPEATS)
             score = others + part.change[part.cell]
         if np.abs(score - before).max() < _SETTLED:
             break

@@ -212,6 +212,8 @@ def _told_apart(values: FloatArray, name: Name) -> FloatArray:
 
 
 def _of_objects(values: list[Any], name: Name) -> Values:
+    if set(map(type, values)) <= {str, type(None)}:
+        return np.array(values, dtype=object)
     missing = np.array(
         [each is None or type(each).__name__ in ("NAType", "NaTType") or each != each for each in values]
     )
