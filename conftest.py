@@ -18,6 +18,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Two workers on two processors: matrix libraries that each start as many threads wait for each other, which takes
 # twenty times as long as the work. It is read when NumPy is first imported; commands that tests start inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of scikit-learn's trees
 
 NEEDS = {
     "torch": "torch",
@@ -32,7 +33,7 @@ pytest_plugins = ["tests.processor_seconds"]
 
 # How many examples a test draws: in percent of what it asks for (`tests.strategies.examples`). Every run draws others.
 # No test depends on the wall clock: the first example may compile a kernel, and the machine may be busy.
-for name, percent in {"quick": 2, "suite": 10, "thorough": 100}.items():
+for name, percent in {"quick": 2, "suite": 5, "thorough": 100}.items():
     settings.register_profile(name, max_examples=percent, deadline=None)
 settings.load_profile("suite")  # another: pytest --hypothesis-profile thorough
 

@@ -78,7 +78,7 @@ def every_case(folder, sample):
 
 
 @pytest.mark.slow
-@examples(3000)
+@examples(1000)
 @given(samples())
 def test_every_certificate_is_confirmed(folder, sample):
     every_case(folder, sample)
@@ -205,14 +205,8 @@ def tamper(folder, seed, asked):
 
 def test_tampered_certificates_are_refused(folder):
     """What is refused is what the reference says proves its claims no longer; any other change leaves a proof."""
-    broken, valid = tamper(folder, 0, 100)
-    assert broken > 2 * valid
-
-
-@pytest.mark.slow
-def test_a_thousand_tampered_certificates_are_refused(folder):
-    broken, valid = tamper(folder, 1, 1000)
-    assert broken >= 1000 > 0 < valid
+    broken, valid = tamper(folder, 0, 100)  # more of them: python tools/long_runs.py certificates
+    assert broken > 2 * valid > 0
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -80,7 +80,9 @@ def repair():
     rng = np.random.default_rng(0)
     table = pyarrow.table({"y_prob": np.full(400, 0.5), "side": rng.choice(["a", "b"], 400)})
     y = rng.random(400) < np.where(np.array(table["side"]) == "a", 0.2, 0.8)
-    return recalibration.SegmentRecalibrator(max_depth=1, cv=2, random_state=0).fit(table, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("calibrant.recalibration.by_segment.boosting._MOST_TREES", 10)
+        return recalibration.SegmentRecalibrator(max_depth=1, cv=2, random_state=0).fit(table, y)
 
 
 def monitor():

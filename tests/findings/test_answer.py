@@ -67,12 +67,11 @@ def test_the_table_of_cases_with_classes(test, gate, classes, state):
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(5))
 def test_audits_do_not_contradict_themselves(block):
-    for seed in range(10_000 + 6 * block, 10_006 + 6 * block):
+    for seed in range(10_000 + 4 * block, 10_004 + 4 * block):
         found = contradictions.audited(seed)
         assert contradictions.faults(found) == [], (seed, found.answer.sentence)
-    for seed in range(3):
-        found, gated = contradictions.searched(seed)
-        assert [*contradictions.faults(found), *contradictions.apart(found, gated)] == [], (seed, gated.summary())
+    found, gated = contradictions.searched(block)
+    assert [*contradictions.faults(found), *contradictions.apart(found, gated)] == [], (block, gated.summary())
 
 
 @pytest.mark.slow

@@ -223,6 +223,7 @@ _SETTLED = re.compile(r"noise|not clear|stand out by chance|may be chance|not ch
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("blank_pictures")
 @given(samples(max_rows=60), st.booleans())
 @examples(15)
 def test_what_only_a_test_settles_is_not_said_without_one(tmp_path_factory, sample, in_groups):

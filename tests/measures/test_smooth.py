@@ -67,9 +67,9 @@ def test_equals_the_sparse_linear_program(n, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [10**6])
 @pytest.mark.parametrize("kind", ["calibrated", "adversarial", "one value", "ulps", "zero and one"])
-def test_a_million_rows_are_bracketed(n, kind):
+def test_many_rows_are_bracketed(kind):
+    n = 10**6 if kind == "calibrated" else 2**18
     rng = np.random.default_rng(0)
     y_prob = rng.random(n)
     if kind == "one value":

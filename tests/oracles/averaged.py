@@ -10,10 +10,10 @@ def log_likelihood(x, rows, events, correction):
     return (events * h - rows * np.logaddexp(0.0, h)).sum(axis=-1)
 
 
-def by_quadrature(x, rows, events, columns, deviation, points=161, reach=8.0):
+def by_quadrature(x, rows, events, columns, deviation, points=61, reach=8.0):
     """Log evidence and posterior mean of the coefficients, by sums over an even grid of the prior, then of the peak."""
     centre, half = np.zeros(len(deviation)), reach * deviation
-    for _ in range(3):
+    for _ in range(5):
         axes = [np.linspace(c - h, c + h, points) for c, h in zip(centre, half, strict=True)]
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(deviation))
         parts = np.array_split(grid, 40)

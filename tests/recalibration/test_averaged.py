@@ -59,7 +59,7 @@ def test_evidence_and_means_are_those_of_the_integral(n, power):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [200, 2000])
+@pytest.mark.parametrize("n", [200, 700])
 def test_evidence_and_means_of_splines_are_those_of_a_sample(n):
     cells, basis, members = members_of(n, n + 1, lambda p: np.clip(p + 0.15 * np.sin(6.0 * p), 0.0, 1.0))
     columns, rng = basis(cells.x), np.random.default_rng(0)

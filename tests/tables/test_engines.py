@@ -84,8 +84,7 @@ def die_once(part, marker):
     return part
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("dask_client")
+@pytest.mark.usefixtures("only_thorough", "dask_client")
 def test_dask_goes_on_when_a_worker_is_killed(tmp_path):
     dd = pytest.importorskip("dask.dataframe")
     data = table()
@@ -120,7 +119,9 @@ def spark(request):
         .config("spark.driver.memory", "1g")
         .config("spark.executor.memory", "512m")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.codegen.wholeStage", "false")  # nor does it compile its plans
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.log.level", "ERROR")
@@ -140,7 +141,7 @@ def spark(request):
 
 @pytest.fixture(scope="session")  # asked before Spark is started
 def only_thorough(request):
-    """For what takes Spark half a minute of a processor or more."""
+    """For what takes an engine many seconds of a processor."""
     if not thorough(request):
         pytest.skip("takes long: pytest --hypothesis-profile thorough")
 
