@@ -22,6 +22,7 @@ from calibrant import (
 from calibrant.kernels import partitions
 from calibrant.measures import check_predictor, distance_lattice
 from calibrant.measures.clock import TimeLimit
+from tests import exact
 from tests.oracles import distance as oracle
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 from tests.strategies import examples, samples
@@ -281,3 +282,32 @@ def test_real_files(name):
     bracket = upper_calibration_distance(y_true, y_prob, time_limit=1)
     assert bracket.upper - bracket.lower < 6e-4
     assert bracket.exact == (name not in {"cifar10_densenet121.parquet", "imagenet_efficientnet_b7.parquet"})
+
+
+@examples(200)
+@given(sample=samples(max_rows=6, fractional=False), data=st.data())
+def test_rows_of_one_element_are_one(sample, data):
+    """The distance of a domain with named elements is that of all partitions of its elements, in fractions."""
+    y_true, y_prob, weight = sample
+    y_prob = y_prob.round(1)
+    name = np.array([f"{v}{data.draw(st.sampled_from('ab'))}" for v in y_prob])
+    found = calibration_distance(y_true, y_prob, sample_weight=weight, element=name)
+    names, at = np.unique(name, return_inverse=True)
+    share = np.ones_like(y_prob) if weight is None else weight
+    mass = np.bincount(at, share)
+    ones, first, carries = np.bincount(at, share * y_true), np.unique(at, return_index=True)[1], mass > 0.0
+    mass, ones, first = mass[carries], ones[carries], first[carries]
+    rate, v = ones / mass, y_prob[first]
+    least = float(exact.calibration_distance(np.clip(rate, 0, 1), v, mass))
+    assert found.lower - 1e-9 <= least <= found.upper + 1e-9
+    assert all(np.ptp(found.predictor[at == j]) == 0.0 for j in range(names.size))
+    assert found.upper >= calibration_distance(y_true, y_prob, sample_weight=weight).lower - 1e-9
+
+
+def test_an_element_has_one_prediction_and_a_name():
+    with pytest.raises(InputError, match=r"y_prob: row 2 is .*0\.9.* but row 0 of its element is .*0\.4"):
+        calibration_distance([0, 1, 1], [0.4, 0.4, 0.9], element=["a", "b", "a"])
+    with pytest.raises(InputError, match="element: row 1 is missing"):
+        calibration_distance([0, 1, 1], [0.4, 0.4, 0.9], element=["a", None, "c"])
+    with pytest.raises(InputError, match="element: has shape"):
+        calibration_distance([0, 1, 1], [0.4, 0.4, 0.9], element=["a", "b"])

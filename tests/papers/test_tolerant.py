@@ -5,8 +5,9 @@ import pytest
 
 from calibrant import InputError, synthetic
 from calibrant.door.ends import Interval
+from calibrant.inference.bounds.every_measure import most_upper_distance
 from calibrant_papers.smooth_tester import tolerant_smooth_test
-from calibrant_papers.tolerant import TolerantResult, tolerant_calibration_test
+from calibrant_papers.tolerant import TolerantResult, least_lower_distance, tolerant_calibration_test
 
 
 @pytest.mark.slow
@@ -93,3 +94,45 @@ def test_a_tolerant_test_prints_no_more_than_it_proves():
     said = TolerantResult("within", 0.01234, Interval(0.0, 0.03234), 0.01, 0.1, 1 / 3, 1000, None).summary()
     assert "is at most 0.0324 (" in said
     assert "(0.0123 on these" in said
+
+
+def test_limits_of_the_true_distance_are_told_apart_where_the_constants_allow():
+    """Where predictions and outcomes are one law and the true distance 4 a^2 or a, no verdict is false of either."""
+    for true in (0.001, 0.1, 0.5, 0.9, 0.999):
+        at = least_lower_distance(true)
+        assert true * (1 - 1e-9) < most_upper_distance(at) < true
+    said = set()
+    for a, limits in ((0.01, (0.0001, 0.3)), (0.01, (0.0, 0.02)), (0.2, (0.001, 0.1)), (0.2, (0.05, 0.5))):
+        near, far = synthetic.quadratic_gap(a), synthetic.quadratic_gap(a, crossed=False)
+        for seed in range(3):
+            y, at = far.draw(40_000, seed)
+            low, high = limits
+            result = tolerant_calibration_test(
+                y, far.y_prob[at], accept_below=low, reject_above=high, level=0.01, distance="true"
+            )
+            said.add(result.verdict)
+            assert result.verdict != "within" or max(4 * a * a, a) < high
+            assert result.verdict != "beyond" or min(4 * a * a, a) > low
+        for v in (0.5 - a, 0.5 + a):
+            rates = [
+                np.average(each.y_true[each.y_prob == v], weights=each.sample_weight[each.y_prob == v])
+                for each in (near, far)
+            ]
+            assert rates[0] == pytest.approx(rates[1])
+    assert said == {"within", "beyond", "undecided"}
+    with pytest.raises(
+        InputError, match=r"reject_above: is 0\.2; it must be more than 0\.369.*, the most that the true"
+    ):
+        tolerant_calibration_test([0, 1], [0.2, 0.8], accept_below=0.05, reject_above=0.2, distance="true")
+    with pytest.raises(InputError, match="distance"):
+        tolerant_calibration_test([0, 1], [0.2, 0.8], accept_below=0.05, reject_above=0.2, distance="upper")
+
+
+def test_a_verdict_on_the_true_distance_says_what_it_rests_on():
+    of = 0.05, 0.5, 0.05, 1000, None, "true"
+    assert "is at most 0.0300, and its true distance at most 0.2805 (" in (
+        TolerantResult("within", 0.01, Interval(0.0, 0.03), *of).summary()
+    )
+    assert "is at least 0.0600, and its true distance no less (" in (
+        TolerantResult("beyond", 0.08, Interval(0.06, 0.1), *of).summary()
+    )

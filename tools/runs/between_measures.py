@@ -279,7 +279,9 @@ _C0 = tuple(Fraction(1, 8) + each / 12 for each in root(Fraction(3)))
 _TWO_OVER_PI = Fraction(63661977236758134307553505349005745, 10**35)  # rounded up
 
 
-def lines(law: Law, widths: list[Fraction], sigma: Fraction) -> Iterator[tuple[str, Fraction, Fraction, Callable]]:
+def lines(
+    law: Law, d: tuple[Fraction, Fraction], widths: list[Fraction], sigma: Fraction
+) -> Iterator[tuple[str, Fraction, Fraction, Callable]]:
     """Name, left side's lower and upper end, and the right side as a function that grows with the lower distance."""
     s, kernel, upper, interval = smooth_error(law), squared_kernel_error(law), upper_distance(law), interval_error(law)
     d_times = lambda factor: lambda d, end: d + root(factor * d * max(0, 1 - d))[end]  # noqa: E731
@@ -303,6 +305,8 @@ def lines(law: Law, widths: list[Fraction], sigma: Fraction) -> Iterator[tuple[s
         yield "interval <= R(w) + w", interval, interval, lambda *_, e=shifted, w=width: e + w
         yield "R(w) <= d + 2 d (1 - d) / w", shifted, shifted, lambda d, _, w=width: d + 2 * d * (1 - d) / w
     convolved = Fraction(at_most_convolved(law, float(sigma)))
+    if convolved > d[0] * (1 + Fraction(79, 100) / sigma):
+        convolved = Fraction(at_most_convolved(law, float(sigma), cells=40_960))
     yield (
         "convolved at sigma <= d + c d / sigma",
         convolved,
@@ -317,7 +321,7 @@ def judge(law: Law, widths: list[Fraction], sigma: Fraction) -> dict[str, tuple[
     verdicts: dict[str, tuple[str, Fraction]] = {}
     low_smooth = smooth_error(law)
     verdicts["d <= 2 s"] = ("false" if d[0] > 2 * low_smooth else "proved", Fraction(0))
-    for name, low, high, right in lines(law, widths, sigma):
+    for name, low, high, right in lines(law, d, widths, sigma):
         # R's bound grows up to its vertex only; both ends of d are taken there.
         rights = sorted(right(each, end) for each in d for end in (0, 1))
         verdict = "proved" if high <= rights[0] else "false" if low > rights[-1] else "open"

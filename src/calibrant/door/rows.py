@@ -295,19 +295,19 @@ def read_trials(trials: Column, rows: int, most: float = _MOST_TRIALS) -> FloatA
     return count
 
 
-def read_groups(groups: Any, rows: int) -> IntArray:
-    """Number of each row's group, in the order of their names."""
+def read_groups(groups: Any, rows: int, name: str = "groups") -> IntArray:
+    """Number of each row's group, in the order of their names; messages call the column `name`."""
     column = np.asarray(groups)
     if column.ndim != 1 or column.size != rows:
-        raise InputError("groups", f"has shape {column.shape}; one value for each of {rows:,} rows is needed")
+        raise InputError(name, f"has shape {column.shape}; one value for each of {rows:,} rows is needed")
     missing = np.array([each is None or each != each for each in column]) if column.dtype.kind in "Of" else None
     if missing is not None and missing.any():
         row = int(np.argmax(missing))
-        raise InputError("groups", f"row {row} is missing", row=row)
+        raise InputError(name, f"row {row} is missing", row=row)
     try:
         number = np.unique(column, return_inverse=True)[1]
     except TypeError:
-        raise InputError("groups", "mixes kinds of values", allowed="all must be numbers, or all text") from None
+        raise InputError(name, "mixes kinds of values", allowed="all must be numbers, or all text") from None
     return np.asarray(number, dtype=np.int64)
 
 

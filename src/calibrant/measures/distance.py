@@ -5,7 +5,9 @@ from __future__ import annotations
 __all__ = ["calibration_distance", "check_predictor", "upper_calibration_distance"]
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from calibrant.door.columns import Column, as_numbers, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
+from calibrant.door.rows import read_groups
 from calibrant.door.sample import Sample
 from calibrant.kernels import columns, partitions
 from calibrant.kernels.segments import cut
@@ -69,7 +72,12 @@ def _levels(predictor: FloatArray) -> IntArray:
 
 
 def calibration_distance(
-    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, time_limit: float | None = None
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    element: Sequence[Any] | npt.NDArray[Any] | None = None,
+    time_limit: float | None = None,
 ) -> Bracket:
     """Return a bracket of the distance to the nearest calibrated predictor, which may treat every row differently.
 
@@ -81,6 +89,9 @@ def calibration_distance(
         Predicted probabilities, in [0, 1].
     sample_weight : column of shape (n,), optional
         Masses of the elements, up to a factor.
+    element : sequence of shape (n,), optional
+        Name of each row's element, where the domain is known: rows of one element are one, with their mean outcome,
+        and have one prediction. By default every row is an element.
     time_limit : float, optional
         Seconds after which the search ends with the bracket reached. The lower distance and a first predictor, which it
         starts from, are always computed (1 s at 10**5 rows). Without a limit it goes on until the distance is exact or
@@ -95,7 +106,8 @@ def calibration_distance(
     Raises
     ------
     InputError
-        If a column or `time_limit` cannot be used; the message names it and its first bad row.
+        If a column or `time_limit` cannot be used, or predictions of one element differ; the message names it and its
+        first bad row.
 
     See Also
     --------
@@ -106,13 +118,15 @@ def calibration_distance(
     min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part to
     its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact, in seconds at n = 2,000 to 10,000,
     longer if many partitions are equally good (docs/benchmarks-distances.md); in general the problem is NP-hard
-    (Theorem 2). Rows with equal predictions are separate elements, unlike in `upper_calibration_distance`. Cost: a
+    (Theorem 2). Rows with equal predictions are separate elements, unlike in `upper_calibration_distance`. With
+    `element` it is the distance of the empirical domain: of n independent rows of k elements, it is off the domain's
+    by at most 1.5 sqrt((2 k - 1) / n) on average, and hardly above it at any k (Theorem 3, docs/hardness.md). Cost: a
     search, exponential in the worst case, which `time_limit` ends.
 
     References
     ----------
     Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 4.1.
-    Computational and Statistical Hardness of Calibration Distance, 2026, Theorem 1.
+    Computational and Statistical Hardness of Calibration Distance, 2026, Theorems 1 and 3.
 
     Examples
     --------
@@ -120,9 +134,36 @@ def calibration_distance(
     >>> bracket = calibration_distance([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
     >>> bracket.exact, round(bracket.upper, 6), bracket.predictor.tolist()
     (True, 0.15, [0.0, 0.5, 1.0, 0.5])
+    >>> named = calibration_distance([0, 1, 1, 0], [0.4, 0.4, 0.9, 0.9], element=["a", "a", "b", "b"])
+    >>> round(named.upper, 6), named.predictor.tolist()
+    (0.25, [0.5, 0.5, 0.5, 0.5])
     """
     clock = TimeLimit(time_limit)
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+    if element is not None:
+        return _of_elements(outcome, prediction, weight, read_groups(element, prediction.size, "element"), clock)
+    return _of_rows(outcome, prediction, weight, clock)
+
+
+def _of_elements(y: FloatArray, v: FloatArray, w: FloatArray | None, element: IntArray, clock: TimeLimit) -> Bracket:
+    """Of the domain whose elements have the mean outcomes of their rows."""
+    first = np.unique(element, return_index=True)[1]
+    other = v != v[first[element]]
+    if other.any():
+        row = int(np.argmax(other))
+        one = int(first[element[row]])
+        raise InputError("y_prob", f"row {row} is {v[row]!r} but row {one} of its element is {v[one]!r}", row=row)
+    each = np.ones_like(v) if w is None else w
+    mass = np.asarray(np.bincount(element, each), np.float64)
+    ones = np.asarray(np.bincount(element, each * y), np.float64)
+    rate = np.clip(np.divide(ones, mass, out=np.zeros_like(ones), where=mass > 0.0), 0.0, 1.0)
+    even = w is None and bool((mass == mass[0]).all())
+    bracket = _of_rows(rate, v[first], None if even else mass, clock)
+    assert bracket.predictor is not None
+    return replace(bracket, predictor=bracket.predictor[element])
+
+
+def _of_rows(outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None, clock: TimeLimit) -> Bracket:
     relaxation = lower_certificate_from_sample(Sample.from_columns(outcome, prediction, weight), tol=1e-11)
     if weight is None:
         return _bracket(domain_of_rows(np.ones_like(prediction), prediction, outcome), relaxation, clock)
