@@ -1,7 +1,7 @@
 """Is the English plain, and how long is the book?
 
-``python tools/plain.py`` reads the pages that a reader has to read, the docstrings of public names, what commands say of
-themselves, and the sentences of the first screen. It prints each sentence of more than 25 words, each turn that is hard
+``python tools/plain.py`` reads the pages to read, the docstrings of public names, the help of commands,
+and the sentences of the first screen. It prints each sentence of more than 25 words, each turn that is hard
 to read, and each page whose sentences have more than 15 words on average; it exits with 1 if there are any.
 ``--words`` prints how many words each part of the book has.
 """
@@ -21,11 +21,24 @@ LONGEST, AVERAGE = 25, 15
 TURNS = {
     "of ... those that": re.compile(r"\bof [^.;:]{1,60}\bthose (that|which|who)\b", re.IGNORECASE),
     "what is told": re.compile(r"\bwhat (is|was|are) (told|said|asked|held|given)\b", re.IGNORECASE),
-    "as ... go": re.compile(r"\bas [^.;:,]{1,30}\b(go|goes)\b(?! (on|back|into|to|by|with|down|up|off))", re.IGNORECASE),
+    "as ... go": re.compile(
+        r"\bas [^.;:,]{1,30}\b(go|goes)\b(?! (on|back|into|to|by|with|down|up|off))", re.IGNORECASE
+    ),
 }
+ASIDE = re.compile(r"\n(References|Examples|See Also)\n-+\n.*?(?=\n[A-Z]\w+( \w+)?\n-+\n|\Z)", re.DOTALL)
 PROOFS = {
     *("bounds", "calibration-test", "certificates", "constants", "decisions", "distance", "distance-general"),
-    *("found-segments", "hardness", "identity", "lower", "poisson-binomial", "recalibration", "sketch", "smooth", "tcal"),
+    *(
+        "found-segments",
+        "hardness",
+        "identity",
+        "lower",
+        "poisson-binomial",
+        "recalibration",
+        "sketch",
+        "smooth",
+        "tcal",
+    ),
     *("tests", "theorems", "two-bin", "weights", "new", "measures-one-by-one", "tests-one-by-one"),
 }
 """Pages of definitions, derivations and proofs."""
@@ -54,7 +67,10 @@ def prose(text: str) -> str:
     text = re.sub(r"!\[[^]]*\]\([^)]*\)", "", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"``?[^`]+``?|\$[^$]+\$", "x", text)
-    lines = ["" if re.match(r"\s*(\||#|>>>|\.\.\.)", line) else re.sub(r"^\s*([-*]|\d+\.) ", "\n", line) for line in text.splitlines()]
+    lines = [
+        "" if re.match(r"\s*(\||#|>>>|\.\.\.)", line) else re.sub(r"^\s*([-*]|\d+\.) ", "\n", line)
+        for line in text.splitlines()
+    ]
     return re.sub(r"[*_\[\]]", "", "\n".join(lines))
 
 
@@ -82,7 +98,9 @@ def docstrings() -> Iterator[tuple[str, str]]:
 
     for name, home in sorted(HOMES.items()):
         text = inspect.getdoc(getattr(import_module(f"calibrant.{home}"), name)) or ""
-        text = re.sub(r"\n(References|Examples|See Also)\n-+\n.*?(?=\n[A-Z]\w+( \w+)?\n-+\n|\Z)", "\n", text, flags=re.DOTALL)
+        text = re.sub(
+            r"\n(References|Examples|See Also)\n-+\n.*?(?=\n[A-Z]\w+( \w+)?\n-+\n|\Z)", "\n", text, flags=re.DOTALL
+        )
         yield name, re.sub(r"^\S.* : .*$|^-+$|^[A-Z]\w+$", "\n", text, flags=re.MULTILINE)
 
 
