@@ -89,6 +89,31 @@ def test_weights_are_routed_where_that_is_enabled():
     assert (search.predict_proba(X) == expected.predict_proba(X)).all()
 
 
+class Offset(GaussianNB):
+    """A classifier whose fit takes a column, and a value that is none."""
+
+    def fit(self, X, y, offset=None, verbose=0):  # noqa: N803
+        self.offset_, self.verbose_ = np.asarray(offset), verbose
+        assert (self.offset_ == X[:, 0]).all()
+        return super().fit(X, y)
+
+
+def test_other_arguments_reach_the_fit_of_the_classifier_cut_to_its_rows():
+    model = RecalibratedClassifier(Offset(), cv=3).fit(X, Y, offset=X[:, 0], verbose=2)
+    assert model.estimator_.verbose_ == 2
+    assert (model.predict_proba(X) == RecalibratedClassifier(GaussianNB(), cv=3).fit(X, Y).predict_proba(X)).all()
+    piped = RecalibratedClassifier(make_pipeline(Offset()), cv=3).fit(X, Y, offset__offset=X[:, 0])
+    assert (piped.predict_proba(X) == model.predict_proba(X)).all()
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = Offset().set_fit_request(offset=True)
+        routed = RecalibratedClassifier(asked, cv=3).fit(X, Y, offset=X[:, 0])
+    assert (routed.predict_proba(X) == model.predict_proba(X)).all()
+    with pytest.raises(InputError, match="offset: is for the fit of the classifier, which is frozen"):
+        RecalibratedClassifier(FrozenEstimator(model)).fit(X, Y, offset=X[:, 0])
+    with pytest.raises(TypeError, match="other"):
+        RecalibratedClassifier(Offset(), cv=3).fit(X, Y, other=1)
+
+
 @pytest.mark.parametrize("cv", [4, GroupKFold(4)])
 def test_groups_stay_together(cv, monkeypatch):
     seen = []

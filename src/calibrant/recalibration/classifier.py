@@ -95,7 +95,15 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.pos_label = pos_label
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Column | None = None, *, groups: Any = None) -> Self:  # noqa: N803
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        sample_weight: Column | None = None,
+        *,
+        groups: Any = None,
+        **fit_params: Any,
+    ) -> Self:
         """Fit the recalibrator to cross-fitted predictions, and the classifier to all rows.
 
         Parameters
@@ -109,6 +117,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             enabled the classifier gets it if it requests it.
         groups : column of shape (n,), optional
             Rows of one group (a patient, a day) are never on both sides of a split.
+        **fit_params
+            For the classifier's own fit, as `CalibratedClassifierCV` hands them on: what has a value for each row is
+            cut to the rows of a fit. Where scikit-learn's metadata routing is enabled, what the classifier requests.
 
         Raises
         ------
@@ -133,7 +144,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             )
         if weight is not None:
             check_weights(weight)
-        params = self._params_of_fit(weight)
+        params = self._params_of_fit(weight, fit_params)
         if frozen:
             if groups is not None:
                 raise InputError("groups", "is for the splits, of which a frozen estimator needs none; leave it out")
@@ -143,7 +154,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             splits = self._splits(X, labels, groups)
             fit = partial(_fitted_and_responded, self.estimator, X, labels, params, self._response)
             table = _probabilities(cross_fitted(fit, splits, n_jobs=self.n_jobs), self._response, self.classes_.size)
-            self.estimator_ = clone(self.estimator).fit(X, labels, **params)
+            self.estimator_ = clone(self.estimator).fit(X, labels, **_check_method_params(X, params))
         self._fit_recalibrators(recalibrator, table, column, weight)
         return self
 
@@ -194,19 +205,26 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         response = getattr(self.estimator_, self._response)(X)
         return _probabilities(response, self._response, self.classes_.size)
 
-    def _params_of_fit(self, weight: FloatArray | None) -> dict[str, Any]:
-        """Return the arguments of the classifier's own fit; InputError where the weights would be lost."""
-        if weight is None or isinstance(self.estimator, FrozenEstimator):
+    def _params_of_fit(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the classifier's own fit; InputError where any would be lost."""
+        if isinstance(self.estimator, FrozenEstimator):
+            if fit_params:
+                raise InputError(
+                    next(iter(fit_params)), "is for the fit of the classifier, which is frozen; leave it out"
+                )
             return {}
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", sample_weight=weight).estimator.fit)
+        params = fit_params if weight is None else {**fit_params, "sample_weight": weight}
+        if params and get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **params).estimator.fit)
+        if weight is None:
+            return fit_params
         if not _takes_weights(self.estimator):
             raise InputError(
                 "sample_weight",
                 f"is not taken by the fit of {type(self.estimator).__name__}; leave it out, or say where it goes by "
                 "scikit-learn's metadata routing (sklearn.set_config(enable_metadata_routing=True))",
             )
-        return {"sample_weight": weight}
+        return params
 
     def _positive_column(self) -> int:
         if self.pos_label is None:
