@@ -174,6 +174,7 @@ MADE = {
     "Inequality": lambda: audited().ties.inequalities[0],
     "InputError": lambda: calibrant.InputError("y_true", "row 3 is nan", row=3),
     "Interval": lambda: calibrant.Interval(0.01, 0.04),
+    "HosmerLemeshowResult": lambda: calibrant.hosmer_lemeshow_test(Y, V, n_resamples=39, random_state=0),
     "IntervalPartition": lambda: calibrant.measures.interval_calibration_partition(Y, V),
     "LowerCertificate": certificate,
     "Certificate": lambda: calibrant.measures.calibration_certificate(Y, V),

@@ -276,6 +276,20 @@ def rms() -> Iterator[Case]:
         yield "lowess(iter=0)", "lowess at rows", name, {}, values[1:], 1e-8
 
 
+def stats() -> Iterator[Case]:
+    """The textbooks' Hosmer and Lemeshow as R's functions make it: quantile, cut, tapply, pchisq."""
+    script = """k <- cut(v, breaks=unique(quantile(v, probs=seq(0, 1, 1 / G))), include.lowest=TRUE)
+    part <- function(values) tapply(values, k, sum)[table(k) > 0]
+    excess <- (part(y) - part(v))^2
+    found <- sum(excess / part(v)) + sum(excess / (part(0 * v + 1) - part(v)))
+    cat(format(c(found, pchisq(found, G - 2, lower.tail=FALSE)), digits=15), sep="\\n")"""
+    for name in ("spread", "rare", "few values"):
+        for groups in (5, 10):
+            values = in_r(script.replace("G", str(groups)), name)
+            for call, value in zip(("Hosmer-Lemeshow, textbook", "Hosmer-Lemeshow p, textbook"), values, strict=True):
+                yield "cut at quantiles, pchisq", call, name, {"n_bins": groups}, value, 1e-9
+
+
 def dcurves() -> Iterator[Case]:
     import pandas as pd
     from dcurves import dca
@@ -317,13 +331,14 @@ PEERS: dict[str, Callable[[], Iterator[Case]]] = {
     "scikit-learn": scikit_learn,
     "uncertainty-calibration": uncertainty_calibration,
     "rms": rms,
+    "stats": stats,
     "dcurves": dcurves,
     "reliabilitydiag": reliabilitydiag,
 }
 
 
 def version(peer: str) -> str:
-    if peer in ("rms", "reliabilitydiag"):
+    if peer in ("rms", "stats", "reliabilitydiag"):
         asked = ["Rscript", "-e", f'cat(as.character(packageVersion("{peer}")))']
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     return importlib.metadata.version(peer)

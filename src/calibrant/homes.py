@@ -45,6 +45,7 @@ HOMES = {
     "GradeTestResult": "inference.testing.grades",
     "GroupLine": "decisions.group_line",
     "HistogramBinning": "recalibration.binning",
+    "HosmerLemeshowResult": "inference.testing.chi_squared",
     "Inequality": "findings.inequalities",
     "InputError": "door.errors",
     "Interval": "door.ends",

@@ -234,3 +234,18 @@ def test_no_line_is_said_to_fit_where_none_does(y, v):
     result = cox_test(y, v, n_resamples=19, random_state=0)
     assert result.intercept is None
     assert result.slope is None
+
+
+def test_the_textbooks_hosmer_lemeshow_is_of_single_rows_alone_and_leaves_empty_groups_out():
+    y, v = np.tile([0, 1, 1, 0, 1], 20), np.tile([0.2, 0.2, 0.6, 0.6, 0.6], 20)
+    plain = hosmer_lemeshow_test(y, v, n_resamples=19, random_state=0)
+    by_hand = sum((y[v == p].sum() - p * (n := (v == p).sum())) ** 2 / (n * p * (1 - p)) for p in (0.2, 0.6))
+    assert plain.textbook_statistic == pytest.approx(by_hand, rel=1e-12)  # of one value a group both agree
+    assert plain.statistic == pytest.approx(by_hand, rel=1e-12)
+    assert hosmer_lemeshow_test(y, v, n_bins=2, n_resamples=19, random_state=0).textbook_pvalue is None
+    for more in ({"sample_weight": np.linspace(1, 2, 100)}, {"groups": np.arange(100) // 2}, {"trials": np.ones(100)}):
+        assert hosmer_lemeshow_test(y, v, **more, n_resamples=19, random_state=0).textbook_statistic is None
+    thirds = np.repeat([0.0, 0.25, 0.5], 10)
+    wrong = hosmer_lemeshow_test([1, *[0] * 19, *[1] * 10], thirds, n_bins=3, n_resamples=19, random_state=0)
+    assert wrong.textbook_statistic == np.inf
+    assert hosmer_lemeshow_test([0, 0, 1, 1], [0.0, 0.0, 1.0, 1.0], n_resamples=19).textbook_statistic == 0.0

@@ -124,6 +124,8 @@ OURS = {
     "Kolmogorov-Smirnov distribution": lambda x: 1.0 - cumulative._maximum_tail(x),
     "Spiegelhalter": lambda **c: tested(calibrant.spiegelhalter_test, "statistic", **c),
     "Spiegelhalter p": lambda **c: tested(calibrant.spiegelhalter_test, "asymptotic_pvalue", **c),
+    "Hosmer-Lemeshow, textbook": lambda **c: tested(calibrant.hosmer_lemeshow_test, "textbook_statistic", **c),
+    "Hosmer-Lemeshow p, textbook": lambda **c: tested(calibrant.hosmer_lemeshow_test, "textbook_pvalue", **c),
     "Cox intercept": lambda **c: tested(calibrant.cox_test, "intercept", **c),
     "Cox slope": lambda **c: tested(calibrant.cox_test, "slope", **c),
     "in the large": lambda **c: panel("in_the_large", **c).value,

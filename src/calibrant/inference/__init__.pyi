@@ -20,6 +20,7 @@ from calibrant.inference.comparison.pairwise import compare_all as compare_all
 from calibrant.inference.testing.calibration import CalibrationTestResult as CalibrationTestResult
 from calibrant.inference.testing.calibration import calibration_test as calibration_test
 from calibrant.inference.testing.canonical import canonical_kernel_test as canonical_kernel_test
+from calibrant.inference.testing.chi_squared import HosmerLemeshowResult as HosmerLemeshowResult
 from calibrant.inference.testing.chi_squared import hosmer_lemeshow_test as hosmer_lemeshow_test
 from calibrant.inference.testing.chi_squared import miller_test as miller_test
 from calibrant.inference.testing.class_wise import ClassEvidence as ClassEvidence
@@ -58,6 +59,7 @@ __all__ = [
     "DiscreteResult",
     "GateResult",
     "GradeTestResult",
+    "HosmerLemeshowResult",
     "PairwiseComparison",
     "PopulationBounds",
     "RegretBounds",

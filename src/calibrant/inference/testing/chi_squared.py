@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-__all__ = ["hosmer_lemeshow_test", "miller_test"]
+__all__ = ["HosmerLemeshowResult", "hosmer_lemeshow_test", "miller_test"]
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, positive_integer
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.rows import Rows
+from calibrant.door.values import FloatOrNull
 from calibrant.inference.testing.classical import ClassicalResult, chi_squared_tail
 from calibrant.inference.testing.registry import register_test
 from calibrant.measures.binned import bins_from_sample
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import redrawn_pvalue
+
+
+@dataclass(frozen=True, repr=False)
+class HosmerLemeshowResult(ClassicalResult):
+    """The outcome of `hosmer_lemeshow_test`.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, asymptotic_pvalue, impossible, premise
+        As in `ClassicalResult`.
+    textbook_statistic, textbook_pvalue : float or None
+        What textbooks and R's ``hoslem.test`` report of the same rows, for comparison; see `hosmer_lemeshow_test`. None
+        with weights, trials or groups; the p-value also with fewer than three groups.
+
+    See Also
+    --------
+    hosmer_lemeshow_test
+    """
+
+    textbook_statistic: FloatOrNull | None
+    textbook_pvalue: FloatOrNull | None
 
 
 @register_test(
@@ -36,7 +59,7 @@ def hosmer_lemeshow_test(
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
-) -> ClassicalResult:
+) -> HosmerLemeshowResult:
     """Test whether groups of rows with similar predictions have as many events as predicted.
 
     Parameters
@@ -48,7 +71,7 @@ def hosmer_lemeshow_test(
 
     Returns
     -------
-    ClassicalResult
+    HosmerLemeshowResult
         The sum over groups of (ones - expected)^2 / (sum of v (1 - v) over the rows of the group);
         with weights w, (sum of w (y - v))^2 / (sum of w^2 v (1 - v)), or over the variance of w (y - v) where both
         are drawn again (docs/weights.md).
@@ -68,8 +91,11 @@ def hosmer_lemeshow_test(
     predictions, which is larger by N times their variance within the group: their statistic is then too small, and next
     to 0 and 1 the mean rounds to certainty. Both agree if a group has one prediction. ``asymptotic_pvalue`` has as many
     degrees of freedom as there are groups that are not all certain, which is right for predictions that were not fitted
-    to these outcomes. Miscalibration within a group is not detected. If a group of certain predictions is contradicted
-    the statistic is infinite. Cost: a sort, then one pass over the bins per resample.
+    to these outcomes. ``textbook_statistic`` is the textbooks', over groups cut, as R cuts them, at interpolated
+    quantiles; one without rows is left out, where R gives NaN. ``textbook_pvalue`` has `n_bins` - 2 degrees of freedom:
+    that is for a logistic model fitted to the same rows, and rejects too often otherwise. Miscalibration within a group
+    is not detected. If a group of certain predictions is contradicted the statistic is infinite. Cost: a sort, then one
+    pass over the bins per resample.
 
     References
     ----------
@@ -95,12 +121,28 @@ def hosmer_lemeshow_test(
 
 def hosmer_lemeshow_test_on_rows(
     rows: Rows, *, n_bins: int, level: float, n_resamples: int, random_state: RandomState
-) -> ClassicalResult:
+) -> HosmerLemeshowResult:
     """`hosmer_lemeshow_test` of rows that were read already."""
     positive_integer(n_bins, "n_bins")
     sample, level = rows.tested.sample, check_level(level)
     first = np.searchsorted(sample.prediction, bins_from_sample(sample, n_bins, "quantile").first)
-    return _chi_squared_of(rows, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
+    result = _chi_squared_of(rows, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
+    statistic = textbook = None
+    if rows.weight is None and rows.trials is None and rows.group is None:
+        statistic = _textbook_statistic(rows.y_true, rows.y_prob, n_bins)
+        textbook = chi_squared_tail(statistic, n_bins - 2) if n_bins > 2 else None
+    return HosmerLemeshowResult(**vars(result), textbook_statistic=statistic, textbook_pvalue=textbook)
+
+
+def _textbook_statistic(y_true: IntArray, y_prob: FloatArray, n_bins: int) -> float:
+    """Pearson's statistic of events and of other rows, over groups between quantiles."""
+    edges = np.unique(np.quantile(y_prob, np.arange(n_bins + 1) / n_bins))
+    group = np.maximum(np.searchsorted(edges, y_prob, side="left") - 1, 0)  # (edge, next edge], and the lowest edge
+    n, ones, expected = (np.bincount(group, each) for each in (np.ones(group.size), y_true, y_prob))
+    excess = (ones - expected) ** 2
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        parts = [np.where(excess == 0.0, 0.0, excess / each) for each in (expected, n - expected)]
+    return float(np.sum(parts))
 
 
 @register_test(
