@@ -1,6 +1,7 @@
 """The averaged map: evidence and means against their integrals, one map for any order, near the identity when few."""
 
 import math
+import sqlite3
 
 import numpy as np
 import pytest
@@ -185,3 +186,32 @@ def test_a_sketch_gives_nearly_the_same_map():
     at = np.linspace(0.05, 0.95, 19)
     of_cells = AveragedScaling().fit_sample(sketch.sample)
     assert of_cells.predict(at) == pytest.approx(AveragedScaling().fit(p, y).predict(at), abs=2e-3)
+
+
+@pytest.mark.parametrize("certain", [False, True])
+@pytest.mark.parametrize("n", [1, 40, 3000])
+def test_the_map_in_sql_is_the_map(n, certain):
+    y, p = drawn(n, 3, lambda p: p**1.5)
+    if certain:
+        p = np.where(p < 0.1, 0.0, np.where(p > 0.9, 1.0, p))
+    fitted = AveragedScaling().fit(p, y)
+    at = np.unique(np.r_[0.0, 1e-300, fitted.clip_[0], np.linspace(0.0, 1.0, 301), p, 1.0 - fitted.clip_[1], 1.0])
+    at = at[(at == 0.0) | (at == 1.0) | ((at >= fitted.clip_[0]) & (1.0 - at >= fitted.clip_[1]))]
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE rows (v DOUBLE)")
+    base.executemany("INSERT INTO rows VALUES (?)", [(each,) for each in at.tolist()])
+    found = np.array(base.execute(f"SELECT {fitted.to_sql('v')} FROM rows").fetchall())[:, 0]
+    assert abs(logit(found) - logit(fitted.predict(at)))[1:-1] == pytest.approx(0.0, abs=1e-9)
+    assert found == pytest.approx(fitted.predict(at), abs=1e-12)
+    assert base.execute(f"SELECT {fitted.to_sql('NULL')}").fetchone() == (None,)
+    with pytest.raises(InputError, match="column: is ''"):
+        fitted.to_sql("")
+
+
+@pytest.mark.slow
+def test_the_map_in_sql_is_the_map_in_a_warehouse():
+    duckdb = pytest.importorskip("duckdb")
+    y, p = drawn(3000, 4, lambda p: p**1.5)
+    fitted = AveragedScaling().fit(p, y)
+    found = duckdb.sql(f"SELECT {fitted.to_sql('i / 200.0')} FROM range(201) t(i)").fetchnumpy()
+    assert next(iter(found.values())) == pytest.approx(fitted.predict(np.arange(201) / 200.0), abs=1e-12)
