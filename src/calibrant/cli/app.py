@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from calibrant.findings.results import Audit
 
 MOST_FILES = 8
+DRIFT = 1  # the exit code of an audit in which drift is proved
 
 
 app = typer.Typer(
@@ -65,10 +66,14 @@ def audit_file(
         Path | None, typer.Option(help="Write here what proves the distances; check_certificate checks it alone.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print the measures, tests and ranges as well.")] = False,
     *,
     options: dict[str, Any],
 ) -> None:
     """Report how far the predictions in FILE are from calibrated; compare several files, or forecasts.
+
+    Exit code 0: done, whatever was found; with --drift 1 where drift is proved. 2: bad input, or output that cannot be
+    written.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
@@ -99,12 +104,12 @@ def audit_file(
         if certificate is not None and max(len(files), len(forecasts)) > 1:
             raise InputError("certificate", "is of one FILE and one column of predictions")
         result: Audit | Comparison
+        audited = []
         if len(forecasts) > 1:
             if len(files) > 1:
                 raise InputError("y_prob", "is given several times", allowed="that compares forecasts of one FILE")
             result = audit_forecasts(inputs[0], forecasts, request, Listener(progress, tell))
         else:
-            audited = []
             for file, table in zip(files, inputs, strict=True):
                 with said_of(file) if len(files) > 1 else nullcontext():
                     say = tell if len(files) == 1 else partial(_tell_of, file)
@@ -131,10 +136,12 @@ def audit_file(
             with writing("--certificate"):
                 audited[0].certificate().write(certificate)
         progress.stop()
-        show(result.to_json() if json else page(result))
+        show(result.to_json() if json else page(result, everything=everything))
         for target, what in ((html, "Report"), (certificate, "Certificate")):
             if target is not None:
                 (tell if json else show)(f"{what}: {target}")
+        if any(period.reading.reject for each in audited for period in each.audit.periods):
+            raise Leave(DRIFT)
 
 
 def _tell_of(file: str, sentence: str) -> None:
@@ -263,7 +270,7 @@ def demo(
         with writing("--folder"):
             result.to_html(target)
         progress.stop()
-        show(page(result))
+        show(page(result, everything=False))
         show(f"Report: {target}")
 
 

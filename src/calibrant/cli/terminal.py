@@ -84,7 +84,7 @@ def writing(option: str) -> Iterator[None]:
         raise FileError(option, problem.problem) if problem.argument == "path" else problem from None
 
 
-def page(result: Audit | Comparison) -> str:
+def page(result: Audit | Comparison, *, everything: bool) -> str:
     """A finding's page for whoever reads the standard output: no wider than a terminal, in letters that it can show."""
     from calibrant.report.letters import ASCII, UNICODE
     from calibrant.report.text import page as text_page
@@ -97,4 +97,4 @@ def page(result: Audit | Comparison) -> str:
         marks = UNICODE
     except (UnicodeError, LookupError):
         marks = ASCII
-    return text_page(result, width, marks)
+    return text_page(result, width, marks, everything=everything)

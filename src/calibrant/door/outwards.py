@@ -63,6 +63,25 @@ def in_short(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> 
     return f"{exact.quantize(Decimal(1).scaleb(place), rounding):f}"
 
 
+def as_points(share: str) -> str:
+    """A number in words on the scale of probabilities, in points: hundredths of it.
+
+    >>> as_points("0.027"), as_points("0.02"), as_points("1.0")
+    ('2.7', '2', '100')
+    """
+    return f"{Decimal(share).scaleb(2):f}"
+
+
+def in_points(share: str) -> str:
+    """The same with its unit.
+
+    >>> in_points("0.027"), in_points("0.01")
+    ('2.7 points', '1 point')
+    """
+    number = as_points(share)
+    return f"{number} point{'' if number == '1' else 's'}"
+
+
 def range_decimals(width: float) -> int:
     """Decimals that show a range of predictions to two digits of its width; at least 2."""
     return max(2, min(_MOST_DECIMALS, 1 - math.floor(math.log10(width)))) if width > 0.0 else 6

@@ -115,6 +115,8 @@ class Premises(Result):
         A column whose name says that its rows may belong together; None where there is none.
     loose_limit : str or None
         That a constant prediction would pass the limit, in a sentence; None where it would not.
+    gain : str or None
+        That an error within the limit costs much of the log loss, in a sentence; None where it does not.
     anytime : bool
         Whether the result may be looked at after any number of rows.
     n_before : int
@@ -161,6 +163,7 @@ class Premises(Result):
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
     loose_limit: str | None = None
+    gain: str | None = None
     anytime: bool = False
     n_before: int = 0
     distinct: bool = False
@@ -174,6 +177,7 @@ class Premises(Result):
     def entries(self) -> Mapping[str, str]:
         """A sentence for each premise, by its name."""
         sentences = {
+            "gain": self.gain,
             "loose_limit": self.loose_limit,
             "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
             "limit": self._limit(),

@@ -15,7 +15,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.findings.decision import State
+from calibrant.findings.decision import State, decide, rejected, stakes
 from calibrant.findings.words import NO_TRIALS
 from calibrant.lazily import MissingLibraryError, optional
 from calibrant.measures.clock import TimeLimit
@@ -23,6 +23,8 @@ from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_ou
 from calibrant.recalibration.gain import RecalibrationGain
 
 if TYPE_CHECKING:
+    from calibrant.inference.bounds.gate import GateResult
+    from calibrant.inference.testing.result import TestResult
     from calibrant.recalibration.base import Recalibrator
     from calibrant.recalibration.compare import RecalibrationScore
     from calibrant.recalibration.curves.base import Curve
@@ -59,7 +61,7 @@ class Advice(Result):
         Whether fewer events are proved where predictions are higher.
     gain : RecalibrationGain or None
         What the averaged map gains on new rows, advised or not; None of classes, below ten events or ten rows without
-        it, and where no change is due.
+        it, and where nothing was tested.
     n_compared : int or None
         Of classes: rows that recalibrations were compared on.
     noise : float or None
@@ -112,25 +114,35 @@ class Advice(Result):
         raise KeyError(method)
 
 
-def advice_on_sample(sample: Sample, rows: Rows | None, state: State, level: float, curve: AveragedCurve) -> Advice:
+def advice_on_sample(
+    sample: Sample,
+    rows: Rows | None,
+    test: TestResult | None,
+    gate: GateResult | None,
+    level: float,
+    curve: AveragedCurve,
+) -> Advice:
     """What to do about rows that were tested; `rows` are the same one by one where they differ in more than outcomes.
 
-    `curve` is the averaged map of them.
-
-    Where the error is proved too small to matter by distance, the map may still be due, for what it gains.
+    `curve` is the averaged map of them. What it gains is known where no change is due, too: a distance that is proved
+    small reassures only where no map could gain much.
     """
-    if state in NOT_DUE and state != "too small to matter":
-        return not_advised(NO_TRIALS if not sample.binary else NOT_DUE[state])
+    if not sample.binary:
+        return not_advised(NO_TRIALS)
+    if test is None:
+        return not_advised(NOT_DUE["not tested"])
     if np.isin(sample.prediction, (0.0, 1.0)).all():
         return not_advised(_LABELS)
     if float(sample.ones.sum()) in (0.0, sample.n_rows):
         return not_advised("that takes rows with the event and rows without")
     from calibrant.recalibration.choose import choose_on_sample
 
-    choice = choose_on_sample(sample if rows is None else rows.sample, rows, True, level, curve=curve)
+    real = rejected(test, gate)
+    choice = choose_on_sample(sample if rows is None else rows.sample, rows, real, level, curve=curve)
     gain = choice.gain
-    if state == "too small to matter" and not (gain is not None and gain.matters and choice.chosen == "averaged"):
-        return not_advised(NOT_DUE[state])
+    state = decide(test, gate, cost=stakes(gain))
+    if state in NOT_DUE:
+        return not_advised(NOT_DUE[state], gain)
     return Advice(
         choice.summary(),
         choice.chosen,
@@ -181,9 +193,9 @@ def advice_on_classes(sample: MulticlassSample, state: State, level: float, tell
     )
 
 
-def not_advised(why: str) -> Advice:
+def not_advised(why: str, gain: RecalibrationGain | None = None) -> Advice:
     """Return advice that says why there is none."""
-    return Advice(f"No recalibration is advised: {why}.", None)
+    return Advice(f"No recalibration is advised: {why}.", None, gain=gain)
 
 
 def to_dict(advice: Advice) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
-from calibrant.findings.decision import decide, default_limit, rejected
+from calibrant.findings.decision import default_limit, rejected
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.reliability import fitted_curve, reliability
@@ -304,8 +304,7 @@ def audit_sample(
         tell("What to do")
         advised = not_advised("not asked for")
         if advise:
-            state = decide(test, gate)
-            advised = advice_on_sample(sample, rows, state, level, curve)
+            advised = advice_on_sample(sample, rows, test, gate, level, curve)
         tell("What it costs")
         cost, acting = costing.result()
     return Audit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING
@@ -12,22 +13,20 @@ import numpy as np
 from calibrant.decisions.group_line import too_few
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import in_short
+from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.values import counted
 from calibrant.findings.decision import (
-    USUAL_LIMIT,
     Answer,
     Blamed,
     action_of,
     blamed,
     decide,
-    default_in_words,
-    default_limit,
     disagreement,
     found_off,
     named_off,
     parts_off,
     rejected,
+    stakes,
     told,
 )
 from calibrant.findings.regions import Region
@@ -42,6 +41,8 @@ from calibrant.findings.words import (
     segment_in_words,
     segments_in_words,
     sentence,
+    share_of_score,
+    short_pvalue,
     whole,
 )
 from calibrant.inference.bounds.gate import asked, practical, rounded_rows
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from calibrant.findings.results import Audit
     from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.result import TestResult
+    from calibrant.recalibration.gain import RecalibrationGain
+    from calibrant.segments.by_column import Segment
+    from calibrant.segments.results import FoundSegment
 
 
 _SAID = {
@@ -70,21 +74,27 @@ _TOP = {
 """What it is to predict that class with too much, and with too little."""
 _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
 """What is said of an error that is ruled out, and of one that is neither seen nor ruled out."""
+_NOT_CHANCE, _RARELY = "This is not chance", "Chance alone rarely does this"
+_SURELY = 0.001
+"""Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
+_CORRECT = "Correct them (recalibrate)"
 _MARGIN = 1.6
 """More rows than are needed on average: so many decide in nine of ten samples."""
 _RECENT = "if what predictions mean has changed, use recent rows only"
-_DISTANCE = "Distance from calibration (the least that predictions must change, on average, to be calibrated{less})"
-_LESS = "; less than the {gaps} above, as others err less and opposite errors may meet"
-_TWO_SIDED = ("too confident", "not confident enough", "uneven")
+_ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
 _SAME = 1e-12  # what is nearer is rounding
 _NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
 _DIGITS = 6  # at most, of two rates that are told apart
+_ALL_ROWS = 0.9  # of the rows, in an example that stands for all
+_LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cent
 
 
 def answer(audit: Audit) -> Answer:
     """Put together what the audit found."""
     test, gate = audit.tests["calibration_test"].result, audit.gate
-    state = decide(test, gate, None if audit.classes is None else audit.classes.state, audit.advice.gain)
+    # What single classes cost is not known; their states decide.
+    cost = "small" if audit.classes is not None else stakes(audit.advice.gain)
+    state = decide(test, gate, None if audit.classes is None else audit.classes.state, cost)
     real = test is not None and rejected(test, gate)
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
@@ -117,171 +127,17 @@ def says_where(answer: Answer, test: TestResult | None) -> bool:
 
 
 def headline(answer: Answer, audit: Audit) -> str:
-    """What is odd about the rows; in which direction predictions err, with an example, and whether that is chance."""
-    return " ".join((*_odd_rows(audit), _in_brief(answer, audit)))
-
-
-def _odd_rows(audit: Audit) -> list[str]:
-    """Predictions that are labels, and outcomes that are all the same: there a reader should look first."""
-    if audit.classes is not None:
-        return []
-    told = []
-    at = audit.reliability.prediction[audit.reliability.mass > 0.0]
-    if audit.n_distinct <= 2 and np.isin(at, (0.0, 1.0)).all():
-        told.append(LABELS)
-    if audit.auc is None:
-        told.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5))
-    return told
-
-
-def _in_brief(answer: Answer, audit: Audit) -> str:
-    if answer.pvalue is None:
-        return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
-    p = "p < 1e-15" if answer.pvalue < 1e-15 else f"p = {answer.pvalue:.2g}"
-    # A column's name says that this may be wrong: then nothing is said of chance without it.
-    name = audit.perhaps_groups
-    given = "" if name is None else f" if rows of one {name} are independent"
-    in_parts = answer.action == "look at the parts"
-    if in_parts and answer.state in ("no evidence", "too few rows"):
-        searched = found_off(audit)
-        if audit.found_segments is not None and searched:
-            first = searched[0]
-            fine = f"{_NOT_SEEN[answer.state]} overall"
-            held = f"{counted(first.n_rows, 'row')}; p = {first.pvalue:.2g}"
-            among = f"allowing for all {counted(audit.found_segments.n_tested, 'segment')}"
-            other = next((each for each in searched if each.direction != first.direction), None)
-            also = (
-                "" if other is None else f", and {other.words} ({counted(other.n_rows, 'row')}; p = {other.pvalue:.2g})"
-            )
-            return f"{fine} ({p}), but predictions are {first.words} ({held}, {among}){also}{given}."
-        return f"{_NOT_SEEN[answer.state]} on all rows together ({p}), but {_those(audit)}{given}."
-    if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
-        return f"{_SAID[answer.direction]}: by groups, {_numbers(audit.group_line)}. The test of all errors has {p}."
-    if answer.state in _NOT_SEEN:
-        seen = f"{_NOT_SEEN[answer.state]} ({p}; {counted(audit.n_rows, 'row')})"
-        if answer.state == "no evidence" and audit.classes is None:
-            seen += f": one above {asked(audit.max_distance)} is ruled out ({confidence(audit.level)} confidence)"
-        return f"{seen}{given}."
-    small = ", but too small to matter" if answer.state == "too small to matter" else ""
-    if _by_classes(answer, audit):
-        return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}{given}."
-    where = blamed(audit, answer.direction)
-    what = "This" if where is None else "The error"
-    real = f"{what} is not chance{given} ({p}){small}."
-    if in_parts:
-        small = f"of all rows together it is too small to matter, but {_those(audit, where)}"
-        real = f"{what} is not chance{given} ({p}{'' if where is None else ' over all rows'}); {small}."
-    test = audit.tests["calibration_test"].result
-    if test is not None and not test.reject:
-        if test.impossible is not None:
-            return sentence(f"{test.impossible.summary()}{small}")
-        return f"Miscalibrated{given}, as the bound below proves; the test alone does not see it ({p})."
-    if answer.action == "check the labels":
-        return f"Backwards: the higher the prediction, the rarer the event. {real}"
-    if answer.action == "predict the base rate":
-        same = f"nothing here proves that it does better than saying {_every_time(audit)} every time"
-        return f"Of no proved use: {same}. That the predictions are miscalibrated is not chance{given} ({p}){small}."
-    if answer.direction is None:
-        return f"Miscalibrated, though no range of predictions stands out. {real}"
-    slightly = answer.state == "too small to matter" and where is None
-    said = (_SAID if audit.classes is None else _SAID | _TOP)[answer.direction]
-    said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
-    return f"{said}{_for_example(answer, audit) if where is None else _there_and_elsewhere(where)}. {real}"
-
-
-def _by_classes(answer: Answer, audit: Audit) -> bool:
-    """Whether single classes decide, and not the most probable one."""
-    test = audit.tests["calibration_test"].result
-    real = answer.state in ("worth correcting", "too small to matter")
-    return real and audit.classes is not None and test is not None and not rejected(test, audit.gate)
-
-
-def _those(audit: Audit, segment: Blamed | None = None) -> str:
-    """Which parts are miscalibrated; of named segments the worst, and how far, unless that was told already."""
-    off, searched = [each for each in audit.segments if named_off(audit, each)], found_off(audit)
-    if segment is not None or (searched and not off):
-        periods = "; and some periods are miscalibrated" if "periods" in parts_off(audit) else ""
-        if segment is None:
-            either = (searched[0], *(each for each in searched if each.direction != searched[0].direction))[:2]
-            worst = ", and ".join(f"{each.words} ({counted(each.n_rows, 'row')})" for each in either)
-            return f"predictions are {worst}{periods}"
-        names = {equalities(audit.segmented_by, each.key) for each in off} | {each.name for each in searched}
-        more = len(names - {segment.name})
-        others = f", nor in {counted(more, 'other segment')}" if more else ""
-        return f"not there{others}{periods}"
-    if not off:
-        return f"{' and '.join(f'some {kind}' for kind in parts_off(audit))} are miscalibrated"
-    named = equalities(audit.segmented_by, off[0].key)
-    held = counted(off[0].n_rows, "row")
-    worst = f"{named}: {segment_in_words(off[0])}, {held}"
-    others = "" if "periods" not in parts_off(audit) else "; and some periods are"
-    other = next((each for each in off if each.direction != off[0].direction), None)
-    if other is not None:
-        name = equalities(audit.segmented_by, other.key)
-        worst += f"; and {name}: {segment_in_words(other)}, {counted(other.n_rows, 'row')}"
-    if len(off) == 1:
-        return f"one segment is miscalibrated ({worst}){others}"
-    return f"{len(off):,} segments are miscalibrated (most of all {worst}){others}"
-
-
-def _for_example(answer: Answer, audit: Audit) -> str:
-    """The clearest place, and for two-sided faults the clearest on the other side."""
-    if not answer.examples:
-        return ""
-    first, happen = answer.examples[0], "happen" if audit.classes is None else "are right"
-    says, happens = two_rates(first.predicted, first.happened)
-    if answer.direction in ("too high", "too low"):
-        if first.share > 0.9:
-            says, happens = two_rates(audit.mean_prediction, audit.base_rate)
-            told = f": it says {says} on average, and {happens} {happen}"
-        elif first.low == first.high:
-            told = f" where it says {rate(first.low)}: {happens} {happen}"
-        else:
-            told = f" {_between(first)}: it says {says} there on average, and {happens} {happen}"
-        for other in answer.examples[1:]:
-            says, happens = two_rates(other.predicted, other.happened)
-            way = "too low" if other.happened > other.predicted else "too high"
-            told += f"; and {way} {_between(other)}: it says {says}, and {happens} {happen}"
-        return told
-    about = "" if first.low == first.high else "about "
-    told = f": where it says {about}{says}, {happens} {happen}"
-    for other in answer.examples[1:]:
-        says, happens = two_rates(other.predicted, other.happened)
-        told += f"; where it says {says}, {happens}"
-    return told
-
-
-def _between(where: Region) -> str:
-    if where.low == where.high:
-        return f"where it says {rate(where.low)}"
-    low = "0%" if where.low < _NEAR < 10.0 * _NEAR < where.high else rate(where.low)
-    high = "100%" if 1.0 - where.high < _NEAR < 10.0 * _NEAR < 1.0 - where.low else rate(where.high)
-    return f"between {low} and {high}"
-
-
-def _which_err(audit: Audit) -> str:
-    """Why one recalibration for all rows may not be enough, and what is."""
-    one_by_one = "SegmentRecalibrator corrects segments one by one"
-    if found_off(audit):
-        return f"some segments err otherwise than the rest; {one_by_one}"
-    # Segments by name are tested against their predictions, not against the rest.
-    return f"single segments are off; if they err unlike one another, {one_by_one}"
-
-
-def _there_and_elsewhere(where: Blamed) -> str:
-    """The segment that errs, and that the other rows do not."""
-    says, happens = two_rates(where.predicted, where.happened)
-    elsewhere = f"elsewhere it says {rate(where.predicted_elsewhere)}, and {rate(where.happened_elsewhere)} happen"
-    return f" where {where.name}: it says {says} there on average, and {happens} happen; {elsewhere}"
+    """What is odd about the rows; in which direction predictions err, with an example; or that no error is seen."""
+    return " ".join((*_odd_rows(audit), _what(answer, audit)))
 
 
 def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
-    """How far, and what to do."""
+    """How sure and how far; what to do."""
     test = audit.tests["calibration_test"].result
     # Too few to be more than rounding, but said.
     odd = test is not None and test.impossible is not None and answer.state in ("no evidence", "too few rows")
     beside = [sentence(test.impossible.summary())] if odd and test is not None and test.impossible is not None else []
-    return (_how_far(answer, audit), *beside, *_few_groups(answer, audit), *_what_to_do(answer, audit))
+    return (*_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit), *_what_to_do(answer, audit))
 
 
 def _few_groups(answer: Answer, audit: Audit) -> list[str]:
@@ -299,50 +155,163 @@ def _numbers(line: GroupLine) -> str:
     return f"{line.numbers}; together {confidence(line.level)} confidence"
 
 
-def _how_far(answer: Answer, audit: Audit) -> str:
-    """How far on these rows, in the population, and what would be too small to matter."""
-    here = f"{in_short(answer.size)} on these rows"
-    gaps = [abs(each.happened - each.predicted) for each in answer.examples]
-    less = _LESS.format(gaps="gaps" if gaps[1:] else "gap") if answer.direction in _TWO_SIDED and gaps else ""
-    distance = _DISTANCE.format(less=less if answer.size < min(gaps, default=0.0) else "")
-    if answer.interval is None:
-        needs = "" if audit.rates else f" without {MAX_WEIGHT}, {_most_of_one(audit)}"
-        return f"{distance}: {here}; the population's is not bounded{needs}."
-    sure = confidence(audit.level)
-    most = most_in_short(answer.interval, answer.max_distance)
-    if _by_classes(answer, audit):
-        return f"{distance}, of the most probable class: at most {most} in the population ({sure} confidence)."
-    if answer.state == "too few rows":
-        return (
-            f"{distance}: {here}. In the population an error of up to {most} may still hide ({sure} confidence). "
-            f"{_matters(answer, audit)}"
-        )
+def _odd_rows(audit: Audit) -> list[str]:
+    """Predictions that are labels, and outcomes that are all the same: there a reader should look first."""
+    if audit.classes is not None:
+        return []
+    told = []
+    at = audit.reliability.prediction[audit.reliability.mass > 0.0]
+    if audit.n_distinct <= 2 and np.isin(at, (0.0, 1.0)).all():
+        told.append(LABELS)
+    if audit.auc is None:
+        told.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5))
+    return told
+
+
+def _what(answer: Answer, audit: Audit) -> str:
+    """The first line: which way predictions err, and where."""
+    if answer.pvalue is None:
+        return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
+    if answer.action == "look at the parts" and answer.state in _NOT_SEEN:
+        return _parts_in_words(audit)
+    if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
+        return f"{_SAID[answer.direction]}: by groups, {_numbers(audit.group_line)}."
     if answer.state == "no evidence":
-        return f"{distance}: {here}, at most {most} in the population ({sure} confidence). {_matters(answer, audit)}"
-    least = f"at least {least_in_short(answer.interval, answer.max_distance)} and " if answer.interval.low > 0.0 else ""
-    each = "each with " if least else ""
-    return (
-        f"{distance}: {here}, {least}at most {most} in the population ({each}{sure} confidence). "
-        f"{_matters(answer, audit)}"
-    )
+        return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit)}."
+    if answer.state == "too few rows":
+        rows = counted(audit.n_rows, "row")
+        return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
+    if _by_classes(answer, audit):
+        return "Single classes are off, though the most probable one shows no sign of error."
+    test = audit.tests["calibration_test"].result
+    if test is not None and not test.reject:
+        if test.impossible is not None:
+            return sentence(test.impossible.summary())
+        return "Not calibrated, as a bound proves; the test alone does not see it."
+    if answer.action == "check the labels":
+        wrong = [each for each in audit.regions if (each.predicted - 0.5) * (each.happened - 0.5) < 0.0]
+        where = f"where {rate(wrong[0].predicted)} is predicted, {_happened(audit, wrong[0].happened)}" if wrong else ""
+        rows = f" ({counted(wrong[0].n_rows, 'row')})" if wrong else ""
+        return f"Backwards: {where or 'the higher the prediction, the rarer the event'}{rows}."
+    if answer.action == "predict the base rate":
+        return f"Of no proved use: predicting {_every_time(audit)} for every row may do as well."
+    if answer.direction is None:
+        return "Not calibrated, though no range of predictions stands out."
+    where_alone = blamed(audit, answer.direction)
+    slightly = answer.state == "too small to matter" and where_alone is None
+    said = (_SAID if audit.classes is None else _SAID | _TOP)[answer.direction]
+    said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
+    return f"{said}{_for_example(answer, audit) if where_alone is None else _there_and_elsewhere(where_alone)}."
 
 
-def _matters(answer: Answer, audit: Audit) -> str:
-    """Whether the population's distance is beyond the limit of what is too small to matter."""
+def _by_classes(answer: Answer, audit: Audit) -> bool:
+    """Whether single classes decide, and not the most probable one."""
+    test = audit.tests["calibration_test"].result
+    real = answer.state in ("worth correcting", "too small to matter")
+    return real and audit.classes is not None and test is not None and not rejected(test, audit.gate)
+
+
+def _p(answer: Answer, audit: Audit) -> str:
+    """The p-value in words that no seed decides: one that redraws give is told by what it is below."""
+    assert answer.pvalue is not None
+    if answer.pvalue < _SURELY:
+        return short_pvalue(answer.pvalue)
+    if answer.pvalue <= audit.level:
+        return f"p < {audit.level:g}"
+    return f"p > {audit.level:g}"
+
+
+def _if_independent(audit: Audit) -> str:
+    """A column's name says that rows may depend on one another: then nothing is said of chance without it."""
+    name = audit.perhaps_groups
+    return "" if name is None else f" if rows of one {name} are independent"
+
+
+def _reality(answer: Answer, audit: Audit) -> str:
+    assert answer.pvalue is not None
+    sure = _NOT_CHANCE if answer.pvalue < _SURELY else _RARELY
+    return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
+
+
+def _at_most(answer: Answer, audit: Audit) -> str:
+    """The upper end beside the limit that it keeps to."""
     assert answer.interval is not None
-    usual = default_limit(audit.base_rate, audit.mean_prediction)
-    which = "the default max_distance" if answer.max_distance == usual else "max_distance"
-    if answer.max_distance == usual < USUAL_LIMIT:
-        which += f" here, {default_in_words(audit.base_rate, audit.mean_prediction)}"
-    limit = f"{asked(answer.max_distance)} ({which})"
-    if answer.interval.high <= answer.max_distance:
-        if answer.state == "worth correcting" and audit.classes is None:
-            return f"That is within {limit}, but the log loss that it costs is not small."
-        over = " over all rows" if answer.action == "look at the parts" else ""
-        return f"That is within {limit}: too small to matter{over}."
-    if answer.state in ("worth correcting", "not tested") and answer.interval.low > answer.max_distance:
-        return f"That is above {limit}: it matters."
-    return f"An error up to {limit} is too small to matter."
+    most = in_points(most_in_short(answer.interval, answer.max_distance))
+    limit = as_points(asked(answer.max_distance))
+    rows = counted(audit.n_rows, "row")
+    return f"at most {most} on average, below the limit of {limit} ({confidence(audit.level)} confidence; {rows})"
+
+
+def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
+    """The second line: whether that is chance, and how far predictions would have to move."""
+    parts = answer.action == "look at the parts"
+    if answer.state in _NOT_SEEN and answer.direction is not None and not parts:
+        seen = f"{_NOT_SEEN[answer.state]} by the test of all errors"
+        if answer.state == "no evidence":
+            return [f"{seen}: {_at_most(answer, audit)}."]
+        return [f"{seen} ({_p(answer, audit)}). {_may_hide(answer, audit)}"]
+    if answer.state == "no evidence":
+        return [f"{_NOT_SEEN[answer.state]} in all rows together: {_at_most(answer, audit)}."] if parts else []
+    if answer.state == "too few rows":
+        overall = f"{_NOT_SEEN[answer.state]} in all rows together ({_p(answer, audit)}). " if parts else ""
+        return [f"{overall}{_may_hide(answer, audit)}"]
+    real = ""
+    test = audit.tests["calibration_test"].result
+    if _by_classes(answer, audit):
+        real = f"Classes are tested at one level for all{_if_independent(audit)}. "
+    elif test is not None and test.reject:
+        real = f"{_reality(answer, audit)}. "
+    elif test is not None:
+        real = f"That does not depend on the test{_if_independent(audit)} ({_p(answer, audit)}). "
+    if answer.state == "too small to matter":
+        over = "over all rows " if parts else ""
+        small = f"{real}It is too small to matter {over}by itself: {_at_most(answer, audit)}."
+        where = blamed(audit, answer.direction)
+        return [f"{small} {_those(audit, where)}" if parts else small.replace(" by itself", "")]
+    return [f"{real}{_how_far(answer, audit)}"]
+
+
+def _may_hide(answer: Answer, audit: Audit) -> str:
+    if answer.interval is None:
+        return f"How large an error may hide is not bounded without {MAX_WEIGHT}, {_most_of_one(audit)}."
+    most = in_points(most_in_short(answer.interval, answer.max_distance))
+    hide = f"An error of up to {most} on average could still hide here ({confidence(audit.level)} confidence)."
+    if answer.interval.high > answer.max_distance:
+        return hide
+    limit = as_points(asked(answer.max_distance))
+    return f"{hide} That is below the limit of {limit}, but near 0% and 100% {_could_cost(audit)}."
+
+
+def _could_cost(audit: Audit) -> str:
+    gain = audit.advice.gain
+    if gain is None or gain.doubt is not None:
+        return "a small error can cost much, and too few rows show it"
+    return f"it could cost up to {share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
+
+
+def _how_far(answer: Answer, audit: Audit) -> str:
+    """How far predictions would have to move: of these rows, and likely of the population."""
+    which = "Probabilities of the most probable class" if audit.classes is not None else "Predictions"
+    move = f"{which} would have to move by {in_points(in_short(answer.size))} on average"
+    if answer.interval is None:
+        if audit.rates:
+            return f"{move} on these rows."
+        return f"{move} on these rows; {MAX_WEIGHT}, {_most_of_one(audit)}, would bound it for others."
+    most = as_points(most_in_short(answer.interval, answer.max_distance))
+    if not answer.interval.low > 0.0:
+        likely = f", likely at most {most}"
+    else:
+        likely = f", likely {as_points(least_in_short(answer.interval, answer.max_distance))} to {most}"
+    limit = as_points(asked(answer.max_distance))
+    within = answer.state in ("worth correcting", "not tested") and answer.interval.high <= answer.max_distance
+    but = f", but {_costs(audit)}" if answer.state == "worth correcting" and audit.classes is None else ""
+    little = f" That is below the limit of {limit}{but}." if within else ""
+    return f"{move}{likely}.{little}"
+
+
+def _costs(audit: Audit) -> str:
+    """Why an error within the limit is not small."""
+    return "it costs much" if stakes(audit.advice.gain) == "large" else f"near 0% and 100% {_could_cost(audit)}"
 
 
 def _most_of_one(audit: Audit) -> str:
@@ -350,6 +319,116 @@ def _most_of_one(audit: Audit) -> str:
     if audit.n_groups is None:
         return "the most that one row can ever weigh"
     return f"the most {'that one group can ever weigh' if audit.weighted else 'rows that one group can ever have'}"
+
+
+def _parts_in_words(audit: Audit) -> str:
+    """The segments that err where all rows together show nothing, the first of either direction; or since when."""
+    off, searched = [each for each in audit.segments if named_off(audit, each)], found_off(audit)
+    given = _if_independent(audit)
+    if searched and not off:
+        first = searched[0]
+        sure = _NOT_CHANCE if first.pvalue < _SURELY else _RARELY
+        n_tested = 0 if audit.found_segments is None else audit.found_segments.n_tested
+        real = f"{sure}{given} ({short_pvalue(first.pvalue)}, allowing for {counted(n_tested, 'segment')})."
+        other = next((each for each in searched if each.direction != first.direction), None)
+        return " ".join(f"{_found_segment(each)}." for each in (first, other) if each is not None) + f" {real}"
+    if off:
+        others = [each for each in off if each.direction != off[0].direction]
+        named = [_named_segment(each, audit.segmented_by) for each in (off[0], *others[:1])]
+        more = len(off) - len(named)
+        among = f" {counted(more, 'more segment is', 'more segments are')} off." if more else ""
+        false = f"Of segments called off, {100.0 * audit.level:g}% may be false alarms{given}."
+        return f"{'. '.join(named)}.{among} {false}"
+    return f"{_drift_in_words(audit)}{given}."
+
+
+def _drift_in_words(audit: Audit) -> str:
+    """Since when the evidence was enough, and what is predicted and happens from then on."""
+    first = next(k for k, each in enumerate(audit.periods) if each.reading.reject)
+    since = audit.periods[first:]
+    n_rows = sum(each.n_rows for each in since)
+    says, happens = (
+        sum(each.n_rows * getattr(each, name) for each in since) / n_rows for name in ("mean_prediction", "base_rate")
+    )
+    way = "Too high" if happens < says else "Too low"
+    rates = _predicted_and_happened(audit, says, happens, n_rows)
+    return f"{way} since about {since[0].period}: {rates}; the risk of any false alarm is {100.0 * audit.level:g}%"
+
+
+def _found_segment(each: FoundSegment) -> str:
+    if each.in_part:
+        return sentence(f"{each.words} ({counted(each.n_rows, 'row')})").rstrip(".")
+    way = "Too low" if each.base_rate > each.mean_prediction else "Too high"
+    says, happens = two_rates(each.mean_prediction, each.base_rate)
+    return f"{way} for {each.name}: {says} predicted, {happens} happened ({counted(each.n_rows, 'row')})"
+
+
+def _named_segment(each: Segment, by: Sequence[str]) -> str:
+    says, happens = two_rates(each.mean_prediction, each.base_rate)
+    name, rows = equalities(by, each.key), counted(each.n_rows, "row")
+    if each.where not in (None, (0.0, 1.0)):
+        return f"{name}: {segment_in_words(each)} ({rows})"
+    way = "Too low" if each.base_rate > each.mean_prediction else "Too high"
+    return f"{way} for {name}: {says} predicted, {happens} happened ({rows})"
+
+
+def _those(audit: Audit, segment: Blamed | None) -> str:
+    """Which parts are off, of all rows that together are not."""
+    if segment is None:
+        return _parts_in_words(audit)
+    off = {equalities(audit.segmented_by, each.key) for each in audit.segments if named_off(audit, each)}
+    more = len((off | {each.name for each in found_off(audit)}) - {segment.name})
+    others = f", nor in {counted(more, 'other segment')}" if more else ""
+    periods = " Some periods are off as well." if "periods" in parts_off(audit) else ""
+    return f"In that segment it is not too small{others}.{periods}"
+
+
+def _happened(audit: Audit, share: float) -> str:
+    return f"{rate(share)} {'happened' if audit.classes is None else 'were right'}"
+
+
+def _predicted_and_happened(audit: Audit, says: float, happens: float, n_rows: int) -> str:
+    said, happened = two_rates(says, happens)
+    right = "happened" if audit.classes is None else "were right"
+    return f"{said} predicted, {happened} {right} ({counted(n_rows, 'row')})"
+
+
+def _for_example(answer: Answer, audit: Audit) -> str:
+    """The clearest place, and for two-sided faults the clearest on the other side."""
+    if not answer.examples:
+        right = (audit.base_rate > audit.mean_prediction) == (answer.direction == "too low")
+        if answer.direction not in ("too high", "too low") or not right:
+            return ""
+        rates = _predicted_and_happened(audit, audit.mean_prediction, audit.base_rate, audit.n_rows)
+        return f" on average: {rates}"
+    first, *others = answer.examples
+    if answer.direction in ("too high", "too low"):
+        if first.share > _ALL_ROWS:
+            rates = _predicted_and_happened(audit, audit.mean_prediction, audit.base_rate, audit.n_rows)
+            told = f" on average: {rates}"
+        else:
+            told = f" {_near(audit, first)}"
+        for other in others:
+            way = "too low" if other.happened > other.predicted else "too high"
+            told += f"; {way} {_near(audit, other)}"
+        return told
+    near = "; ".join(_near(audit, each).replace(":", ",", 1) for each in answer.examples)
+    return f". {near[0].upper()}{near[1:]}"
+
+
+def _near(audit: Audit, where: Region) -> str:
+    """A range of predictions: what is predicted there, what happened, and in how many rows."""
+    says, happens = two_rates(where.predicted, where.happened)
+    right = "happened" if audit.classes is None else "were right"
+    place = f"at {rate(where.low)}" if where.low == where.high else f"near {says}"
+    return f"{place}: {happens} {right} ({counted(where.n_rows, 'row')})"
+
+
+def _there_and_elsewhere(where: Blamed) -> str:
+    """The segment that errs, and that the other rows do not."""
+    says, happens = two_rates(where.predicted, where.happened)
+    rest, others = rate(where.predicted_elsewhere), rate(where.happened_elsewhere)
+    return f" for {where.name}: {says} predicted, {happens} happened. Elsewhere {rest} predicted, {others} happened"
 
 
 def _every_time(audit: Audit) -> str:
@@ -376,52 +455,58 @@ def _rows_to_collect(gate: GateResult) -> str:
 def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
     action, advice = answer.action, audit.advice
     if action == "leave unchanged":
-        return ["What to do: leave the predictions as they are."]
+        gain = advice.gain
+        at_most = "" if gain is None else f": correcting would improve the score (log loss) by {_no_more_than(gain)}"
+        return [f"Leave them as they are{at_most}."]
     if action == "collect more rows" and answer.direction is not None:
-        return ["What to do: correct level and slope alone (PlattScaling), or collect more groups."]
+        return ["Correct level and slope alone (PlattScaling), or collect more groups."]
     if action == "collect more rows":
-        if audit.gate is None:  # of weights, trials or groups: without the most that one can weigh nothing is bounded
-            return [f"What to do: give {MAX_WEIGHT}. Without it no error is ruled out, however large."]
-        most = most_in_short(audit.gate.lower_distance, answer.max_distance)
-        return [
-            f"What to do: if an error of {most} would matter to you, collect {_rows_to_collect(audit.gate)}. "
-            "If not, use the predictions."
-        ]
+        return [_collect(answer, audit)]
     if action == "check the labels":
-        return ["What to do: check that labels or columns are not swapped, before anything else."]
+        return ["Check that yes and no are not swapped, in labels or columns, before anything else."]
     if action == "predict the base rate":
-        return [f"What to do: say {_every_time(audit)} for every row, or find better predictions."]
+        return [f"Predict {_every_time(audit)} for every row, or find better predictions."]
     alone = blamed(audit, answer.direction)
-    if action == "look at the parts" and alone is not None:
+    if alone is not None and action in ("look at the parts", "recalibrate"):
         return _repair_alone(alone, audit)
+    parts = parts_off(audit)
     if action == "look at the parts":
-        parts = parts_off(audit)
-        where = " and ".join("drift" if kind == "periods" else kind for kind in parts)
-        so = {
-            "segments": "calibrant.SegmentRecalibrator corrects segments one by one.",
-            "periods": "Recalibrate on recent rows.",
-        }
-        one = "One recalibration for all rows would not repair that."
-        return [f"What to do: look at the {where} below. {one} {so[parts[0]]}"]
+        if parts[0] == "periods":
+            return ["Find out what changed. If it stays, correct (recalibrate) on rows since then."]
+        drift = " Look at the drift below as well." if "periods" in parts else ""
+        return [f"Correct segments, not all rows: {_ONE_BY_ONE}.{drift}"]
     if action == "look closer":
-        helps = _no_recalibration(audit)
-        parts = parts_off(audit)
         if parts:
-            closer = "; SegmentRecalibrator corrects segments one by one" if parts[0] == "segments" else ""
-            return [f"What to do: look at the {' and '.join(parts)} below{closer}. {helps}"]
-        return [f"What to do: look at where it errs. {helps}"]
+            closer = f"; {_ONE_BY_ONE}" if parts[0] == "segments" else ""
+            return [f"Look at the {' and '.join(parts)} below{closer}. {_no_recalibration(audit)}"]
+        return [f"Look at where they err. {_no_recalibration(audit)}"]
     if action == "none":
         return [advice.words] if answer.state == "worth correcting" else []
-    method = title_of(advice.chosen or "")
-    do = f"ecalibrate, by {method}."
-    parts = parts_off(audit)
-    if alone is not None:
-        return _repair_alone(alone, audit)
-    if parts:
-        which = {"segments": _which_err(audit), "periods": _RECENT}
-        do = f"look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}. Then r{do}"
-    do = f"What to do: {do if parts else f'r{do}'}"
-    return [f"{do} {_what_it_gains(audit)}"]
+    by = "" if advice.chosen == "averaged" else f" by {title_of(advice.chosen or '')}"
+    first = "".join(f"Look at the {part} below first: {_WHICH[part]}. Then c" for part in parts[:1])
+    correct = f"{first or 'C'}{_CORRECT[1:]}{by}"
+    return [f"{correct}. {_what_it_gains(audit)}"]
+
+
+_WHICH = {
+    "segments": f"single ones are off, and if they err unlike one another, {_ONE_BY_ONE}",
+    "periods": _RECENT,
+}
+
+
+def _no_more_than(gain: RecalibrationGain) -> str:
+    most = gain.log_loss.possible_share
+    return "less than 0.1%" if most < _LITTLE else f"at most {share_of_score(most)}"
+
+
+def _collect(answer: Answer, audit: Audit) -> str:
+    """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
+    if audit.gate is None or answer.interval is None:
+        return f"Give {MAX_WEIGHT}; without it no error is ruled out, however large."
+    if audit.gate.verdict == "within":
+        return "If that would matter to you, collect more rows; if not, use them."
+    most = in_points(most_in_short(answer.interval, answer.max_distance))
+    return f"If {most} would matter to you, collect {_rows_to_collect(audit.gate)}; if not, use them."
 
 
 def _no_recalibration(audit: Audit) -> str:
@@ -449,10 +534,10 @@ def _what_it_gains(audit: Audit) -> str:
 def _repair_alone(where: Blamed, audit: Audit) -> list[str]:
     """That one segment is to be recalibrated, and no other row."""
     left = abs(where.happened_elsewhere - where.predicted_elsewhere)
-    err = f"err by {in_short(left)} on average, within {asked(audit.max_distance)}"
-    others = f"The other rows {err}, and one recalibration for all rows would move them too."
+    limit = as_points(asked(audit.max_distance))
+    others = f"The other rows err by {in_points(in_short(left))} on average, within the limit of {limit}."
     first = f" But look at the periods below first: {_RECENT}." if "periods" in parts_off(audit) else ""
-    return [f"What to do: recalibrate where {where.name}, by calibrant.SegmentRecalibrator. {others}{first}"]
+    return [f"Correct that segment alone (SegmentRecalibrator); the code is below. {others}{first}"]
 
 
 def least_in_short(interval: Interval, limit: float) -> str:
@@ -492,7 +577,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         failed = "; ".join(inequality.words for inequality in audit.violations)
         said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
     found = audit.answer
-    said += [found.headline, *found.details]
+    said += [found.headline, *found.details, standing(audit)]
     if audit.cost_of_acting is not None and not audit.cost_of_acting.worst:
         said.append(audit.cost_of_acting.summary())
     if audit.pos_label is not None:
@@ -511,7 +596,6 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
     if audit.periods:
         said.append(periods_in_words(audit.periods))
-    said.append(discrimination(audit))
     if audit.n_groups is not None:
         said.append(_by_group(audit))
     if audit.rates:
@@ -530,14 +614,19 @@ def _by_group(audit: Audit) -> str:
     )
 
 
-def discrimination(audit: Audit) -> str:
-    """A useless predictor can be calibrated: how well this one tells outcomes apart."""
+def standing(audit: Audit) -> str:
+    """The fourth line: how well predictions rank, for a useless predictor can be calibrated; and what is assumed."""
+    units = "rows are" if audit.n_groups is None else f"{counted(audit.n_groups, 'group is', 'groups are')}"
+    return f"{_discrimination(audit)} Assumed: {units} independent."
+
+
+def _discrimination(audit: Audit) -> str:
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
-    told = "area under the ROC curve; 0.5 is a coin, 1 is perfect"
+    told = "0.5 is a coin, 1 is perfect"
     told += "; below 0.5 it ranks backwards" if audit.answer.action == "check the labels" else ""
     what = "events from the rest" if audit.classes is None else "rows in which its class is right from the rest"
-    return f"How well it tells {what}: {audit.auc:.3f} ({told})."
+    return f"How well they tell {what}: AUC {audit.auc:.3f} ({told})."
 
 
 def what_to_do(audit: Audit) -> str:
@@ -545,8 +634,8 @@ def what_to_do(audit: Audit) -> str:
     alone = _to_repair(audit) is not None
     if audit.answer.action != "look at the parts" and not alone:
         return audit.advice.words
-    do = audit.answer.details[-1].partition(": ")[2]
-    return f"{do[0].upper()}{do[1:]} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
+    do = audit.answer.details[-1]
+    return f"{do} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
 
 
 def code(audit: Audit) -> str | None:

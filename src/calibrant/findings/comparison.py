@@ -16,18 +16,20 @@ from calibrant.door.columns import IntArray
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
-from calibrant.door.outwards import in_short
+from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.request import AUDIT, refuse_idle
+from calibrant.door.values import counted
 from calibrant.findings.catalogue import most_in_short
 from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
-from calibrant.findings.words import number
+from calibrant.findings.words import number, short_pvalue
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
 from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_all
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
 _STATES = {"no evidence": "no error that matters", "too few rows": "no sign of error"}
+_SURELY = 0.001
 _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a page must not take minutes
 
 
@@ -83,20 +85,23 @@ class Comparison(Finding):
         result, low, high = self.result, *self.result.interval
         sure = f"{confidence(result.level)} confidence"
         one, other = in_short(result.value_a), in_short(result.value_b)
+        rows = f"the same {counted(self.audits[0].n_rows, 'row')}"
         if not result.reject:
+            least, most = (as_points(in_short(low, ROUND_FLOOR)), as_points(in_short(high, ROUND_CEILING)))
             return (
-                f"Neither of {first} and {second} is proved better calibrated.",
-                f"Smooth errors: {first} {one}, {second} {other}; in the population the first less the second is "
-                f"between {in_short(low, ROUND_FLOOR)} and {in_short(high, ROUND_CEILING)} ({sure}).",
+                f"Neither of {first} and {second} is proved better calibrated on {rows} (p > {result.level:g}).",
+                f"{first} is off by {in_points(one)} (smooth error), {second} by {as_points(other)}; "
+                f"the first less the second is likely {least} to {most} ({sure}).",
             )
         better, worse = (first, second) if result.statistic < 0.0 else (second, first)
         less, more = (one, other) if result.statistic < 0.0 else (other, one)
         near, far = sorted((abs(low), abs(high)))
         least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
+        p = short_pvalue(result.pvalue) if result.pvalue < _SURELY else f"p < {result.level:g}"
         return (
-            f"{better} is better calibrated than {worse}. This is not chance (p = {result.pvalue:.2g}).",
-            f"Smooth errors: {better} {less}, {worse} {more}; in the population they differ by "
-            f"{least} to {most} ({sure}).",
+            f"{better} is better calibrated than {worse} on {rows} ({p}).",
+            f"{worse} is off by {in_points(more)} (smooth error), {better} by {as_points(less)}; "
+            f"the difference is likely {as_points(least)} to {as_points(most)} ({sure}).",
         )
 
     @property
@@ -121,9 +126,9 @@ class Comparison(Finding):
         return [
             ("what it comes to", *(_STATES.get(answer.state, answer.state) for answer in answers)),
             ("direction of the error", *(answer.direction or "none shown" for answer in answers)),
-            ("smooth error", *(in_short(a.smooth_calibration_error) for a in self.audits)),
-            ("distance from calibration", *(in_short(answer.size) for answer in answers)),
-            ("in the population, at most", *most),
+            ("smooth error, points", *(as_points(in_short(a.smooth_calibration_error)) for a in self.audits)),
+            ("would have to move by, points", *(as_points(in_short(answer.size)) for answer in answers)),
+            ("in the population, at most", *(each if each == "-" else as_points(each) for each in most)),
             ("what to do", *(answer.action for answer in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
@@ -158,8 +163,8 @@ class Comparison(Finding):
 def _of_all(pairs: PairwiseComparison) -> tuple[str, ...]:
     """Which of several is proved better calibrated than all others, or than some; then by how much."""
     ranked = list(pairs.values)
-    errors = ", ".join(f"{name} {in_short(pairs.values[name])}" for name in ranked)
-    sentence = f"Smooth errors: {errors}."
+    errors = ", ".join(f"{name} {as_points(in_short(pairs.values[name]))}" for name in ranked)
+    sentence = f"Smooth errors in points: {errors}."
     sure = f"at most {pairs.level:.0%} for any of the {len(pairs.pairs)} comparisons to be wrong"
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]

@@ -13,9 +13,9 @@ import numpy as np
 
 from calibrant.door.coding import condition, equalities
 from calibrant.door.ends import Interval
-from calibrant.door.values import Result
+from calibrant.door.values import ReadOnly, Result
 from calibrant.findings.regions import Region
-from calibrant.inference.bounds.gate import asked
+from calibrant.inference.bounds.gate import Verdict, asked
 from calibrant.recalibration.gain import Direction, RecalibrationGain
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 State = Literal["no evidence", "too few rows", "too small to matter", "worth correcting", "not tested"]
+Stakes = Literal["small", "open", "large"]
 Action = Literal[
     "leave unchanged",
     "collect more rows",
@@ -138,13 +139,59 @@ class Answer(Result):
         return self.sentence
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the answer depends on.
+
+    Attributes
+    ----------
+    proved : bool
+        Whether an error is proved.
+    bound : str or None
+        Whether the population's distance is proved within the limit, or beyond; None where nothing bounds it.
+    cost : str
+        Whether an error that is within the limit costs little of the log loss, much, or that is "open".
+    """
+
+    proved: bool
+    bound: Verdict | None
+    cost: Stakes
+
+
+_OPEN: tuple[tuple[Verdict | None, Stakes], ...] = tuple(
+    (bound, cost) for bound in ("beyond", "undecided", None) for cost in ("small", "open", "large")
+)
+CASES: Mapping[Case, State] = ReadOnly(
+    {
+        Case(True, "within", "small"): "too small to matter",
+        Case(True, "within", "open"): "worth correcting",
+        Case(True, "within", "large"): "worth correcting",
+        **{Case(True, *rest): "worth correcting" for rest in _OPEN},
+        Case(False, "within", "small"): "no evidence",
+        # What a distance cannot show, near 0 and 1, may cost much: a small distance alone reassures nobody.
+        Case(False, "within", "open"): "too few rows",
+        Case(False, "within", "large"): "too few rows",
+        # Without any bound nothing rules an error out: less information never gives the more reassuring answer.
+        **{Case(False, *rest): "too few rows" for rest in _OPEN if rest[0] != "beyond"},
+    }
+)
+"""The table of docs/answer.md; what is beyond is proved."""
+
+
+def stakes(gain: RecalibrationGain | None) -> Stakes:
+    """Whether what a correction could gain is at most a hundredth of the log loss, at least that, or not known."""
+    if gain is None or gain.doubt is not None:
+        return "open"
+    return "large" if gain.matters else "small" if gain.possible_is_small else "open"
+
+
 def decide(
     test: TestResult | None,
     gate: GateResult | None,
     classes: State | None = None,
-    gain: RecalibrationGain | None = None,
+    cost: Stakes = "small",
 ) -> State:
-    """Read the test and the gate together: the table of cases is in docs/answer.md.
+    """Read the test, the gate and the gain together, by the table of cases.
 
     Parameters
     ----------
@@ -154,25 +201,15 @@ def decide(
         At the limit of what is too small to matter; None where no bound of the population is known.
     classes : str or None
         State of K classes one by one; None where none is known.
-    gain : RecalibrationGain or None
-        What a recalibration gains; None where that is not known yet. An error that is small by distance may cost much.
+    cost : {"small", "open", "large"}
+        What the error of the most probable class, or of the event, may cost; of classes that is not asked.
     """
     if test is None:
         return "not tested"
-    top = _decide(test, gate)
-    if top == "too small to matter" and gain is not None and gain.matters:
-        top = "worth correcting"
+    top = CASES[Case(rejected(test, gate), None if gate is None else gate.verdict, cost)]
     if classes == "worth correcting" or (classes is not None and top == "no evidence"):
         return classes
     return top
-
-
-def _decide(test: TestResult, gate: GateResult | None) -> State:
-    small = gate is not None and gate.verdict == "within"
-    if rejected(test, gate):
-        return "too small to matter" if small else "worth correcting"
-    # Without any bound nothing rules an error out: less information never gives the more reassuring answer.
-    return "no evidence" if small else "too few rows"
 
 
 def rejected(test: TestResult, gate: GateResult | None) -> bool:

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from calibrant.door.ends import Interval
+from calibrant.door.outwards import in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.findings.words import ends, number, percent, rate
+from calibrant.findings.words import ends, percent, rate
 from calibrant.recalibration.curves.averaged import AveragedCurve
 
 FloatArray = npt.NDArray[np.float64]
@@ -95,7 +96,8 @@ class Region(Result):
     def words(self) -> str:
         """The range in words, to stand in a sentence."""
         return (
-            f"predictions {self.range_words} are too {self.direction} by {number(abs(self.mean_error))} on average "
+            f"predictions {self.range_words} are too {self.direction} by {in_points(in_short(abs(self.mean_error)))} "
+            "on average "
             f"({counted(self.n_rows, 'row')}, {percent(self.share)})"
         )
 

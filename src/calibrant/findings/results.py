@@ -13,10 +13,11 @@ from calibrant.decisions.curve import Acting
 from calibrant.decisions.group_line import GroupLine
 from calibrant.door.ends import Bracket
 from calibrant.door.frames import Results
+from calibrant.door.outwards import in_points
 from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
-from calibrant.findings.catalogue import answer, sentences
+from calibrant.findings.catalogue import answer, most_in_short, sentences
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
@@ -266,10 +267,16 @@ class Audit(Finding):
         object.__setattr__(self, "columns", ReadOnly(self.columns))
 
     def __repr__(self) -> str:
-        """One short line; `summary` is the page."""
-        title = f"{self.title!r:.80}, " if self.title else ""
-        distance = proved(self.distance.lower, self.distance.upper)[0]
-        return f"Audit({title}{counted(self.n_rows, 'row')}, true distance {distance})"
+        """One short line that begins with the answer; `summary` is the page."""
+        found = self.answer
+        way = "" if found.direction is None else f", {found.direction}"
+        far = (
+            ""
+            if found.interval is None
+            else f", at most {in_points(most_in_short(found.interval, found.max_distance))}"
+        )
+        title = f" of {self.title!r:.80}" if self.title else ""
+        return f"Audit({found.state}{way}{far}: {found.action}; {counted(self.n_rows, 'row')}{title})"
 
     @property
     def answer(self) -> Answer:

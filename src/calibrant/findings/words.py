@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.ends import confidence
-from calibrant.door.outwards import at_least, at_most, outwards, range_decimals
+from calibrant.door.outwards import at_least, at_most, in_points, in_short, outwards, range_decimals
 from calibrant.door.values import counted
 from calibrant.segments.request import MIN_ROWS
 
@@ -66,6 +66,22 @@ def proved(lower: float, upper: float) -> tuple[str, str]:
 def whole(value: float) -> str:
     """Rows with thousands separated."""
     return f"{value:,.0f}"
+
+
+def short_pvalue(pvalue: float) -> str:
+    """A p-value in one digit.
+
+    >>> short_pvalue(3.4e-7), short_pvalue(1e-40), short_pvalue(0.012)
+    ('p = 3e-7', 'p < 1e-15', 'p = 0.01')
+    """
+    if pvalue < 1e-15:
+        return "p < 1e-15"
+    return f"p = {pvalue:.1g}".replace("e-0", "e-")
+
+
+def share_of_score(share: float) -> str:
+    """A share of a score as a percentage, with one decimal where it is small."""
+    return f"{100.0 * share:.1f}%" if abs(share) < 0.0995 else f"{100.0 * share:.0f}%"
 
 
 def percent(share: float) -> str:
@@ -242,7 +258,7 @@ def segment_in_words(segment: Segment) -> str:
         return "nothing is said about chance"
     low, high = segment.where
     if (low, high) == (0.0, 1.0):
-        by = "" if segment.bias is None else f" by {abs(segment.bias):#.2g} on average"
+        by = "" if segment.bias is None else f" by {in_points(in_short(abs(segment.bias)))} on average"
         return f"predictions {segment.direction}{by}"
     return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 

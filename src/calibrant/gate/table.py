@@ -19,6 +19,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
+from calibrant.findings.reliability import fitted_curve
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
     is_harness_log,
@@ -35,6 +36,7 @@ from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.kernels.sums import dot
+from calibrant.recalibration.gain import gain_of
 from calibrant.segments.request import EVERY
 from calibrant.sketch.sample import draws_of_cells, gate_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
@@ -219,14 +221,32 @@ def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 
     if isinstance(read, CalibrationSketch):
         _say_odd(read.sample, limit, listener)
         sums = read.sample, read.moments()
-        return gate_of_cells(*sums, max_distance=limit, level=level, max_weight=request.max_weight, shares=shares)
+        gate = gate_of_cells(*sums, max_distance=limit, level=level, max_weight=request.max_weight, shares=shares)
+        _say_gain(gate, read.sample, None, level, listener)
+        return gate
     if not request.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
         _say_odd(sample, limit, listener)
-        return calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
-    sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **_weighing(read, request))
+        gate = calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
+        _say_gain(gate, sample, None, level, listener)
+        return gate
+    weighing = _weighing(read, request)
+    sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
     _say_odd(sample, limit, listener)
-    return gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
+    gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
+    columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
+    _say_gain(gate, sample, Rows.of(read.y_true, read.y_prob, *columns), level, listener)
+    return gate
+
+
+def _say_gain(gate: GateResult, sample: Sample, rows: Rows | None, level: float, listener: Listener) -> None:
+    """Where an error is within the limit and costs much all the same: an audit would recalibrate."""
+    if gate.verdict != "within" or np.isin(sample.prediction, (0.0, 1.0)).all():
+        return
+    gain = gain_of(fitted_curve(sample, rows), level)
+    if gain.matters:
+        improved = f"correcting would improve the score (log loss) {gain.log_loss.summary()}"
+        listener.premise("gain", f"Within the limit, but {improved}: calibrant audit says how.")
 
 
 def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:

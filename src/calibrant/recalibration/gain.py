@@ -58,6 +58,11 @@ class ScoreGain(Result):
         """The gain as a share of the score before."""
         return self.value / max(self.before, _TINY)
 
+    @property
+    def possible_share(self) -> float:
+        """The upper end of what the true curve gains, as a share of the score before."""
+        return min(1.0, self.possible.high / max(self.before, _TINY))
+
     def summary(self) -> str:
         """Say how much lower it is, in per cent of the score before."""
         low, high = (_percent(each) for each in self.relative_interval)
@@ -97,12 +102,17 @@ class RecalibrationGain(Result):
         """Whether at least a hundredth of the log loss is gained for sure, and nothing is known against it."""
         return self.log_loss.relative_interval.low >= _SMALL and self.doubt is None
 
+    @property
+    def possible_is_small(self) -> bool:
+        """Whether no map whatever gains more than a hundredth of the log loss, as far as these rows tell."""
+        return self.log_loss.possible_share <= _SMALL
+
     def summary(self) -> str:
         """Say what it is worth."""
         verb = "should" if self.proved else "may"
         small = " That is a small gain." if self.proved and self.log_loss.relative < _SMALL else ""
         doubt = "" if self.doubt is None else f" {self.doubt}"
-        return f"On new rows like these the log loss {verb} fall {self.log_loss.summary()}.{small}{doubt}"
+        return f"On new rows like these the score (log loss) {verb} improve {self.log_loss.summary()}.{small}{doubt}"
 
 
 def gain_of(curve: AveragedCurve, level: float) -> RecalibrationGain:

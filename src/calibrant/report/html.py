@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
-from calibrant.door.outwards import at_least, in_short, outwards
+from calibrant.door.outwards import as_points, at_least, in_points, in_short, outwards
 from calibrant.findings.catalogue import code, most_in_short, what_to_do
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
@@ -116,6 +116,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         asked=asked,
+        in_points=lambda share: in_points(asked(share)),
         number=number,
         at_least=at_least,
         enough=enough,
@@ -313,7 +314,7 @@ class Bar:
     @property
     def end(self) -> str:
         """End of the scale, in words."""
-        return f"{self.most:g}"
+        return f"{100.0 * self.most:g}"
 
 
 def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
@@ -323,9 +324,10 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     """
     answer, (low, high) = audit.answer, audit.ties.lower_distance_bracket
     limit, sure = answer.max_distance, confidence(audit.level)
-    shown = [("These rows", in_short(answer.size), "certified", low, high)]
+    shown = [("These rows", as_points(in_short(answer.size)), "certified", low, high)]
     if answer.interval is not None:
         least, largest = in_short(answer.interval.low, ROUND_FLOOR), most_in_short(answer.interval, answer.max_distance)
+        least, largest = as_points(least), as_points(largest)
         between = f"{least} to {largest}" if answer.interval.low > 0.0 else f"at most {largest}"
         each = "each end with " if answer.interval.low > 0.0 else ""
         shown.append((f"Population, {each}{sure} confidence", between, "population", *answer.interval))
@@ -333,7 +335,8 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     if best is not None and best.method != "unchanged" and blamed(audit, answer.direction) is None:
         name = f"After {title_of(best.method)}, on rows it was not fitted to"
         left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, answer.size)
-        words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)
+        below = f"below {as_points(in_short(noise))}"
+        words, begins = (as_points(in_short(left)), left) if left >= noise else (below, 0.0)
         shown.append((name, words, "after", begins, max(left, noise)))
     farthest = max(at_least, limit, *(end for *_, end in shown))
     most = next(scale for scale in _SCALES if scale >= min(1.0, farthest))

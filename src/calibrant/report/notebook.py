@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from markupsafe import escape
 
-from calibrant.findings.catalogue import discrimination
+from calibrant.findings.catalogue import standing
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.results import Audit
 from calibrant.report.look import COLOURS
@@ -32,7 +32,7 @@ _SIZE = (4.3, 4.3)
 def cell(finding: Audit | Comparison) -> str:
     """Return the first screen as HTML: sentences, and the picture beside them."""
     if isinstance(finding, Audit):
-        first, rest = finding.sentences[0], [*finding.answer.details, discrimination(finding)]
+        first, rest = finding.sentences[0], [*finding.answer.details, standing(finding)]
         last, picture, label = facts(finding), svg(finding, _SIZE), "Reliability diagram"
     else:
         first = finding.sentence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.door.outwards import at_least, outwards
 from calibrant.door.values import counted
-from calibrant.findings.catalogue import code, discrimination, what_to_do
+from calibrant.findings.catalogue import code, standing, what_to_do
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import rejected
 from calibrant.findings.results import Audit
@@ -42,12 +42,17 @@ _SHOWN = 20  # segments or periods
 _MOST_CLASSES = 20
 
 
-def page(finding: Audit | Comparison, width: int = _WIDTH, marks: Marks | None = None) -> str:
-    """Return a finding's page, so many columns wide, without colours; with a picture where there are marks for it."""
+def page(
+    finding: Audit | Comparison, width: int = _WIDTH, marks: Marks | None = None, *, everything: bool = True
+) -> str:
+    """Return a finding's page, so many columns wide, without colours; with a picture where there are marks for it.
+
+    Without `everything` the measures, the tests, the ranges and the inequalities are left out.
+    """
     console = Page(width)
     picture_lines = [] if marks is None else picture(finding, width, marks)
     if isinstance(finding, Audit):
-        _of_audit(finding, console, picture_lines)
+        _of_audit(finding, console, picture_lines, everything=everything)
     else:
         _of_comparison(finding, console, picture_lines)
     return console.text()
@@ -56,24 +61,46 @@ def page(finding: Audit | Comparison, width: int = _WIDTH, marks: Marks | None =
 def short(finding: Audit | Comparison) -> str:
     """Return the answer in about ten lines: what `print` shows."""
     if isinstance(finding, Audit):
-        lines = [finding.sentences[0], *finding.answer.details, discrimination(finding), facts(finding)]
+        lines = [finding.sentences[0], *finding.answer.details, standing(finding), facts(finding)]
     else:
         lines = [finding.sentence]
         lines += [f"{name}: {a.sentences[0]}" for name, a in zip(finding.names, finding.audits, strict=True)]
     return "\n".join(line for each in lines for line in textwrap.wrap(each, _WIDTH, break_on_hyphens=False))
 
 
-def _of_audit(audit: Audit, console: Page, pictures: Sequence[str]) -> None:
+def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everything: bool) -> None:
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
     _say(console, title)
     console.print("=" * min(console.width, len(title)))
     console.print()
-    for said in audit.sentences:
+    first = [audit.sentences[0], *audit.answer.details, standing(audit)]
+    for said in first:
         _say(console, said)
+    _draw(console, pictures)
     console.print()
     _say(console, facts(audit))
-    _draw(console, pictures)
+    for said in audit.sentences[len(first) :]:
+        _say(console, said)
 
+    if everything:
+        _numbers(audit, console)
+    if everything or code(audit) is not None:
+        _what_to_do(audit, console, everything=everything)
+    if audit.cost_of_acting is not None and audit.answer.state == "worth correcting" and everything:
+        _heading(console, "What acting costs")
+        _say(console, audit.cost_of_acting.summary())
+    _parts(audit, console)
+    _premises(console, audit.premises.sentences)
+    if everything:
+        _agreement(audit, console)
+    else:
+        _foot(console, "--all shows the measures, the tests, the ranges that err, and what they prove of one another.")
+    if audit.seed is not None and audit.n_resamples:  # without resamples no seed is taken
+        _foot(console, repeats(audit.seed))
+
+
+def _numbers(audit: Audit, console: Page) -> None:
+    """Measures, ranges and tests."""
     _heading(console, "Measures")
     table = Table(right=[0])
     for measure in audit.measures.values():
@@ -93,9 +120,13 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str]) -> None:
     for line in reality(audit):
         _say(console, f"- {line}", indent="  ")
 
-    _heading(console, "What to do")
-    _say(console, what_to_do(audit))
-    if audit.advice.scores:
+
+def _what_to_do(audit: Audit, console: Page, *, everything: bool) -> None:
+    """The advice and its code; where the first lines have said what to do, the code alone."""
+    _heading(console, "What to do" if everything else "How to do it")
+    if everything:
+        _say(console, what_to_do(audit))
+    if audit.advice.scores and everything:
         console.print(_methods(audit.advice))
     lines = code(audit)
     if lines:
@@ -103,10 +134,9 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str]) -> None:
         for line in lines.splitlines():
             console.print(f"    {line}")
 
-    if audit.cost_of_acting is not None and audit.answer.state == "worth correcting":
-        _heading(console, "What acting costs")
-        _say(console, audit.cost_of_acting.summary())
 
+def _parts(audit: Audit, console: Page) -> None:
+    """Segments, periods and classes."""
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}")
         _say(console, segments_sorted(audit.level, chance=audit.segments_tested))
@@ -141,16 +171,15 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str]) -> None:
         for pair in audit.classes.confusions[: _MOST_CLASSES // 4]:
             _say(console, f"- {pair.summary()} (q = {pair.qvalue:.2g})", indent="  ")
 
-    _premises(console, audit.premises.sentences)
 
+def _agreement(audit: Audit, console: Page) -> None:
+    """The inequalities between the measures."""
     n_hold, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
     _heading(console, "Do the numbers agree with one another?")
     _say(console, f"{n_hold} of {n} inequalities between the measures, each a theorem, hold here.")
     for inequality in audit.violations:
         values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
         _say(console, f"FAILS  {values}  {inequality.words}", indent=" " * 7)
-    if audit.seed is not None and audit.n_resamples:  # without resamples no seed is taken
-        _foot(console, repeats(audit.seed))
 
 
 def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant.door.coding import pooled
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import at_most
+from calibrant.door.outwards import as_points, at_most, in_points, in_short
 from calibrant.door.values import Result, counted
 from calibrant.inference.testing.result import TestResult
 
@@ -90,25 +90,28 @@ class FoundSegment(Result):
 
     @property
     def words(self) -> str:
-        """Size and direction of the error, and its place: "0.12 too high where country = jp and device = tablet"."""
+        """Size and direction of the error, and its place: "too high by 12 points where device = tablet"."""
         there = f"where {self.name}" if self.conditions else "over all rows"
         if not self.in_part:
-            return f"{abs(self.bias):#.2g} {self.direction} {there}"
+            return f"{self.direction} by {in_points(in_short(abs(self.bias)))} {there}"
         low, high = self.where
-        return f"{abs(self.where_bias):#.2g} {self.direction} between {low:.3g} and {high:.3g} {there}"
+        return (
+            f"{self.direction} by {in_points(in_short(abs(self.where_bias)))} between {low:.3g} and {high:.3g} {there}"
+        )
 
     def summary(self) -> str:
         """Say where, how far off in which direction, and how sure that is."""
         off = abs(self.bias)
         side = "too low" if self.bias > 0.0 else "too high"
         ends = sorted(abs(end) if side == self._side(end) else -abs(end) for end in self.bias_interval)
+        shown, low, high = in_points(in_short(off)), *(as_points(in_short(end)) for end in ends)
         if not self.in_part:
-            error = f"predictions are {off:.2g} {side} on average ({ends[0]:.2g} to {ends[1]:.2g})"
+            error = f"predictions are {side} by {shown} on average ({low} to {high})"
         else:
-            low, high = self.where
+            where = f"predictions from {self.where[0]:.3g} to {self.where[1]:.3g}"
             error = (
-                f"predictions from {low:.3g} to {high:.3g} are {abs(self.where_bias):.2g} {self.direction}, "
-                f"those of all its rows {off:.2g} {side}"
+                f"{where} are {self.direction} by {in_points(in_short(abs(self.where_bias)))}, "
+                f"those of all its rows {side} by {shown}"
             )
         groups = "" if self.n_groups is None else f" of {counted(self.n_groups, 'group')}"
         return f"{self.name}: {error}, {counted(self.n_rows, 'row')}{groups}, p = {self.pvalue:.2g}"
