@@ -17,7 +17,7 @@ def test_a_bar_is_placed_in_percent_of_the_scale_and_never_too_narrow_to_be_seen
     assert left + width == pytest.approx(100.0)
 
 
-LEFT = [(0.05, "0.05", 50.0), (0.03, "0.03", 30.0), (0.02, "below", 0.0)]
+LEFT = [(0.05, "5", 50.0), (0.03, "3", 30.0), (0.02, "below", 0.0)]
 
 
 @pytest.mark.parametrize(("left", "words", "begins"), LEFT)
@@ -35,7 +35,7 @@ def test_what_a_recalibration_leaves_is_told_where_it_is_more_than_chance(monkey
     assert (rows.left, rows.width) == pytest.approx((80.0, 10.0))
     assert (population.left, population.width) == pytest.approx((40.0, 60.0))
     assert population.name == "Population, each end with 95% confidence"
-    assert population.words == "0.040 to 0.10"
+    assert population.words == "4.0 to 10"
     assert after.words.startswith(words)
     assert after.left == pytest.approx(begins)
     assert rows.limit == pytest.approx(10.0)
@@ -43,4 +43,4 @@ def test_what_a_recalibration_leaves_is_told_where_it_is_more_than_chance(monkey
     audit.advice.chosen = "unchanged"
     assert len(bars(audit)) == 2
     audit.answer.interval = Interval(0.0, 0.1)
-    assert [(each.name, each.words) for each in bars(audit)[1:]] == [("Population, 95% confidence", "at most 0.10")]
+    assert [(each.name, each.words) for each in bars(audit)[1:]] == [("Population, 95% confidence", "at most 10")]
