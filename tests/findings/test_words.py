@@ -183,7 +183,8 @@ def _segment(name, bias, where=(0.1, 0.9), where_bias=None, where_share=1.0):
 
 def test_found_segments_are_told_with_the_error_of_the_rows_that_are_meant():
     whole_rows, of_range = _segment("a", 0.2), _segment("b", 0.0, (0.125, 0.25), -0.12, 0.3)
-    assert "each told with the error of all its rows: too low by 20 points" in found_in_words(_found(whole_rows, whole_rows))
+    said = found_in_words(_found(whole_rows, whole_rows))
+    assert "each told with the error of all its rows: too low by 20 points" in said
     said = found_in_words(_found(whole_rows, of_range))
     assert "all its rows, or of the range of predictions that is given: too low by 20 points" in said
     assert "too high by 12 points between 0.125 and 0.25 where c = b" in said
@@ -193,7 +194,8 @@ def test_found_segments_are_told_with_the_error_of_the_rows_that_are_meant():
 
 def test_errors_of_both_signs_are_told_though_those_told_first_are_of_one():
     ups, down = [_segment(name, 0.2) for name in "abcd"], _segment("e", -0.1)
-    assert found_in_words(_found(*ups, down)).endswith("; and 2 segments more, such as too high by 10 points where c = e.")
+    said = found_in_words(_found(*ups, down))
+    assert said.endswith("; and 2 segments more, such as too high by 10 points where c = e.")
     assert found_in_words(_found(*ups)).endswith("; and 1 segment more.")
     assert "such as" not in found_in_words(_found(down, *ups))
     group = np.repeat(np.arange(5), 400)

@@ -171,7 +171,7 @@ def test_what_is_planted_is_found_and_told_once():
     assert segment.pvalue < 1e-6  # the bound on the tail goes below the floor, 1 / 200
     assert found.multicalibration_error > found.detectable
     assert found.reject
-    assert "tablet: predictions are 0.12 too low on average" in found.summary()
+    assert "tablet: predictions are too low by 12 points on average" in found.summary()
 
 
 @pytest.mark.slow
@@ -485,10 +485,10 @@ def test_more_combinations_than_fit_into_memory_are_refused_before_they_are_form
 @pytest.mark.parametrize(
     ("bias", "interval", "said"),
     [
-        (0.1, (0.05, 0.2), "0.1 too low on average (0.05 to 0.2)"),
-        (-0.1, (-0.2, -0.05), "0.1 too high on average (0.05 to 0.2)"),
-        (0.1, (-0.05, 0.2), "0.1 too low on average (-0.05 to 0.2)"),
-        (-0.1, (-0.2, 0.05), "0.1 too high on average (-0.05 to 0.2)"),
+        (0.1, (0.05, 0.2), "too low by 10 points on average (5.0 to 20)"),
+        (-0.1, (-0.2, -0.05), "too high by 10 points on average (5.0 to 20)"),
+        (0.1, (-0.05, 0.2), "too low by 10 points on average (-5.0 to 20)"),
+        (-0.1, (-0.2, 0.05), "too high by 10 points on average (-5.0 to 20)"),
     ],
 )
 def test_ends_beyond_no_error_are_told_as_negative(bias, interval, said):
