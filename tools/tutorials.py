@@ -77,7 +77,7 @@ def run(page: Path, folder: Path, *, commands: bool = True) -> str:
         if block[1] == "sh" and not commands:
             return block[0]
         lines = printed(block[1], block[2], page.name).rstrip().splitlines()
-        out = "\n".join(textwrap.fill(line, 110, subsequent_indent="    ").rstrip() for line in lines)
+        out = "\n".join(textwrap.fill(line, 80, subsequent_indent="    ").rstrip() for line in lines)
         return block[0] if block[3] is None else f"```{block[1]}\n{block[2]}```\n\n```text\n{out}\n```"
 
     from matplotlib import pyplot
