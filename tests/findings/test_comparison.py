@@ -13,6 +13,7 @@ from calibrant.cli.app import app
 from calibrant.door.outwards import in_short
 from calibrant.drift.monitor import MonitorReading
 from calibrant.drift.periods import Period
+from calibrant.findings import comparison
 from calibrant.findings.comparison import compare
 from calibrant.findings.words import periods_in_words
 
@@ -202,3 +203,21 @@ def test_evidence_that_fell_again_is_told(evidence, told):
     most = np.maximum.accumulate(evidence)
     said = periods_in_words([period(i, *pair) for i, pair in enumerate(zip(evidence, most, strict=True))])
     assert told in said
+
+
+def test_a_comparison_is_given_what_the_command_is_given(tmp_path, monkeypatch):
+    """The level and the seed of the command are those of the comparison, and its groups are those of each file."""
+    rng, taken = np.random.default_rng(0), []
+    for name in ("a.csv", "b.csv"):
+        v = rng.random(60).round(3)
+        frame = pd.DataFrame({"y_true": (rng.random(60) < v) * 1, "y_prob": v, "who": np.arange(60) // 2})
+        frame.to_csv(tmp_path / name, index=False)
+    made = comparison.compare
+    monkeypatch.setattr(
+        comparison, "compare", lambda *parts, **options: taken.append(options) or made(*parts, **options)
+    )
+    options = ["--level", "0.2", "--seed", "7", "--groups", "who", "--resamples", "39"]
+    done = CliRunner().invoke(app, ["audit", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *options])
+    assert done.exit_code == 0, done.output
+    assert (taken[0]["level"], taken[0]["seed"]) == (0.2, 7)
+    assert [len(np.unique(each)) for each in taken[0]["groups"]] == [30, 30]

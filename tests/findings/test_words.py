@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import confidence
+from calibrant.findings import catalogue
 from calibrant.findings.regions import Region
 from calibrant.findings.words import (
     ends,
@@ -238,3 +240,38 @@ def test_what_only_a_test_settles_is_not_said_without_one(tmp_path_factory, samp
     for page in pages:
         said = re.sub(r"\s+", " ", page)
         assert not _SETTLED.search(said), said[max(_SETTLED.search(said).start() - 150, 0) :][:300]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.004, 0.06, "between 0% and 6.0%"),
+        (0.006, 0.06, "between 0.60% and 6.0%"),
+        (0.004, 0.04, "between 0.40% and 4.0%"),
+        (0.94, 0.996, "between 94% and 100%"),
+        (0.94, 0.994, "between 94% and 99.4%"),
+        (0.96, 0.996, "between 96% and 99.6%"),
+        (0.004, 0.996, "between 0% and 100%"),
+        (0.3, 0.3, "where it says 30%"),
+    ],
+)
+def test_a_range_ends_at_0_or_1_where_it_is_near_and_wide(low, high, words):
+    assert catalogue._between(Region(low, high, 0.5, 0.4, None, 10, 0.1, 3.0)) == words
+
+
+@pytest.mark.parametrize(
+    ("share", "low", "said"),
+    [
+        (0.9, 0.2, " between 20% and 40%: it says 30% there on average, and 10% happen"),
+        (0.91, 0.2, ": it says 60% on average, and 50% happen"),
+        (0.9, 0.4, " where it says 40%: 10% happen"),
+    ],
+)
+def test_an_example_of_nearly_all_rows_is_their_mean(share, low, said):
+    where = Region(low, 0.4, 0.3, 0.1, None, 10, share, 3.0)
+    answer = SimpleNamespace(examples=(where,), direction="too high")
+    page = SimpleNamespace(classes=None, mean_prediction=0.6, base_rate=0.5)
+    assert catalogue._for_example(answer, page) == said
+    assert catalogue._for_example(SimpleNamespace(examples=()), page) == ""
+    page.classes = object()
+    assert catalogue._for_example(answer, page) == said.replace("happen", "are right")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import calibrant
 from calibrant import (
     CalibrationSketch,
     FileError,
@@ -21,12 +22,13 @@ from calibrant import (
 from calibrant.cli.app import app
 from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
+from calibrant.door.sample import Sample
 from calibrant.gate import checks
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
 from calibrant.inference.bounds.gate import GateResult
-from calibrant.inference.comparison.not_worse import NotWorse
+from calibrant.inference.comparison.not_worse import NotWorse, Predictor
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
 from calibrant.segments.request import Search
 from calibrant.segments.totals import Stakes, Totals
@@ -726,3 +728,22 @@ def test_a_link_beside_its_file_is_told_as_what_it_is(tmp_path):
     done = run(folder, "--max-distance", 0.1)
     assert done.exit_code == 2
     assert f"'{folder}/latest.csv' is the same file as '{file}'; its rows would be counted twice" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("events", "predicted", "limit"),
+    [(10, 0.001, 0.001), (990, 0.999, 0.001), (1, 0.01, 0.001), (500, 0.5, 0.02), (0, 0.3, 0.02), (0, 0.004, 0.0004)],
+)
+def test_the_default_of_a_baseline_is_that_of_an_audit_of_the_same_rows(monkeypatch, events, predicted, limit):
+    y, v = (np.arange(1000) < events) * 1.0, np.full(1000, predicted)
+    side = Predictor(Sample.of_arrays(y, v, None))
+    taken = []
+    comparison = NotWorse(*[None] * len(NotWorse.__dataclass_fields__))
+    monkeypatch.setattr(checks, "not_worse", lambda *_, **options: taken.append(options) or comparison)
+    request = GateRequest(y_true="y", y_prob="v", level=0.07)
+    assert checks._compared(side, side, "before.csv", request, 3).same
+    checks._compared(side, side, "before.csv", replace(request, baseline="before.csv", max_worse=0.5), 3)
+    assert [each["max_worse"] for each in taken] == [limit, 0.5]
+    assert [each["default_limit"] for each in taken] == [True, False]
+    assert {(each["level"], each["shares"], each["baseline"]) for each in taken} == {(0.07, 3, "before.csv")}
+    assert calibrant.audit(y, v, n_resamples=0).max_distance == limit
