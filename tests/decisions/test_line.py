@@ -8,7 +8,7 @@ from calibrant import InputError
 from calibrant.decisions import cases as of_cases
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.flexible import _stretched
-from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, robust_scales
+from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, observed_expected, robust_scales
 
 
 def cases(n, seed, groups, weighted):
@@ -124,3 +124,16 @@ def test_more_trials_than_can_be_held_as_rows_are_refused(monkeypatch):
     assert of_cases._spread(shares, v, np.ones(2), None, np.array([4.0, 1.0]))[0].tolist() == [1, 1, 0, 0, 1]
     with pytest.raises(InputError, match="trials: are 6 in all"):
         of_cases._spread(shares, v, np.ones(2), None, np.array([4.0, 2.0]))
+
+
+@pytest.mark.parametrize("smallest", [5e-324, 1e-310, 1e-200])
+def test_events_over_next_to_none_expected_have_an_interval_without_a_warning(smallest):
+    """The ratio of the smallest predictions is infinite; what it expects of each row is not, and 0 among them is 0."""
+    rng = np.random.default_rng(0)
+    v = rng.integers(0, 9, 60) * smallest
+    y = (rng.random(60) < 0.45).astype(float)
+    held = Cases.read(y, v, None, None, rng.integers(0, 19, 60))
+    line = LogitLine.of(held)
+    found = observed_expected(held, line, 3.0, in_the_large(line, 3.0, robust_scales(held, line)))
+    assert found.interval.low <= found.interval.high
+    assert not np.isnan(found.interval.low)

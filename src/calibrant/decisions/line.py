@@ -314,7 +314,9 @@ def observed_expected(cases: Cases, line: LogitLine, allowed: float, large: Esti
         inside = (cases.v > 0.0) & (cases.v < 1.0)
         chance = cases.v.copy()
         chance[inside] = expit(np.log(cases.v[inside]) - np.log1p(-cases.v[inside]) + point[0])
-        own, fits = (float((cases.by_unit(w * (cases.y - each)) ** 2).sum()) for each in (ratio * cases.v, chance))
+        # Of predictions near the smallest double the ratio is infinite, and what it expects of each is not.
+        often = ratio * cases.v if math.isfinite(ratio) else dot(w, cases.y) * (cases.v / expected)
+        own, fits = (float((cases.by_unit(w * (cases.y - each)) ** 2).sum()) for each in (often, chance))
         scale = scales(point, free)
         if scale is None:
             return np.full(2, max(1.0, own / line.variance(point)))
