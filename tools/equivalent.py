@@ -47,6 +47,9 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
             "if cost[name] == 0.0 or cost[other] == 0.0:",
         )
     },
+    ("kernels/lowess.py", "local_weights", "0.0", "1.0", "if far <= 0.999 * width or far == 0.0:"): (
+        "a place itself is within every width"
+    ),
     ("segments/by_groups.py", "sums_again", "continue", "pass", "if here.start == here.stop:"): (
         "sums of no parts, which add no rows"
     ),

@@ -426,6 +426,7 @@ def test_a_batch_without_weight_is_a_part_like_any_other():
         ("total", -1.09, -1.11),
         ("cross", 1.09, 1.11),
         ("squares", 2.19, 2.21),
+        ("squared_weight", 2.19, 2.21),
     ],
 )
 def test_a_state_has_sums_that_its_rows_can_have_a_tenth_more_at_most(name, within, beyond):
