@@ -167,32 +167,32 @@ def gate(
 
     --max-distance limits the lower distance from calibration: what predictions and outcomes alone can prove; the true
     distance, given features, may be larger. For classes the top label is gated, for a log of lm-evaluation-harness the
-    most probable choice. --max-regret limits what acting where predictions are at least the --threshold (by default
-    the worst threshold) loses per row against the best cut, in payoff of 1 - t for an event that is acted on and t for
-    another row that is not.
+    most probable choice. --max-regret limits the loss per row of acting on
+    predictions of at least the --threshold t, against the best cut. Without --threshold the worst one counts. Payoffs
+    are 1 - t for an event that is acted on, and t for another row that is not.
 
     Exit code 0: proved within. 1: proved beyond. 3: undecided, with about how many rows would decide. With several
     checks (--by, --find, --baseline) the worst: 1 before 3 before 0. 2: bad input, or output that cannot be written.
-    70: an unforeseen failure, lack of memory included. 130: Ctrl-C. A column of weights, or one whose name says that it
-    may hold them (weight, w, freq, exposure, ...), needs --max-weight, or --unweighted to leave it out. With --groups
+    70: an unforeseen failure, lack of memory included. 130: Ctrl-C. A column of weights needs --max-weight,
+    or --unweighted to leave it out; so does one with such a name (weight, w, freq, exposure, ...). With --groups
     whole groups are drawn, and --max-weight is the most rows (or weight) that one can have.
 
     With --anytime STATE the rows of one file after the other are added up in STATE, which the first run creates. You
     may stop as soon as there is a verdict: it is wrong with probability at most the level, however often you look. Each
-    FILE must hold new rows: rows that were added before are refused. Of a log that has grown only the rows behind those
-    that STATE has are added, which is said. With --so-far, and without FILE, it
+    FILE must hold new rows: rows that were added before are refused. Of a log that has grown its new rows are added,
+    and the command says so. With --so-far, and without FILE, it
     prints what STATE proves so far.
 
-    Rows count once: a file that is there twice, equal contents under two names, a total beside its parts, files that
-    share rows and one that holds rows twice are refused; --distinct says that all rows are other ones.
+    Rows count once. Refused are a file that is there twice, equal contents under two names, and a total beside its
+    parts. So are files that share rows, and one that holds rows twice. --distinct says that all rows are other ones.
 
     With --by every segment must be within. With --find no combination of up to --max-depth of the columns may be proved
     beyond by its mean error, all of them together. With --baseline the smooth calibration error may be above the
-    baseline's by at most --max-worse: a paired test if both hold the same outcomes in the same order, else a test of
-    two samples; above 200,000 rows the proved ends of both.
+    baseline's by at most --max-worse. Rows with the same outcomes in the same order are paired, others are two samples.
+    Above 200,000 rows the proved ends of both are compared.
 
-    --junit has a failure for each check that is beyond, an error for each that is undecided, and one error that says
-    why where no verdict is reached. --summary adds the same to
+    --junit has a failure for each check that is beyond, and an error for each that is undecided. Without a verdict it has
+    one error that says why. --summary adds the same to
     a Markdown file: --summary "$GITHUB_STEP_SUMMARY".
 
     For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
