@@ -147,6 +147,7 @@ VALUES = {
         "--threshold": Value(("0.3",)),
         "--html": Value(("out.html",)),
         "--certificate": Value(("proof.json",)),
+        "--items": Value(("in order",)),
         "--level": Value(("0.3",)),
         "--resamples": Value(("0",)),
         "--seed": Value(("7",)),

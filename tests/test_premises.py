@@ -53,7 +53,7 @@ GIVEN = {
 """Of each option that is a premise: the rows, the options, and what every output must say."""
 NO_PREMISE = {
     *("--y-true", "--y-prob", "--by", "--find", "--max-depth", "--drift", "--reference", "--baseline", "--max-worse"),
-    *("--certificate", "--html", "--json", "--junit", "--summary", "--filesystem", "--anytime", "--so-far"),
+    *("--certificate", "--html", "--items", "--json", "--junit", "--summary", "--filesystem", "--anytime", "--so-far"),
     *("--resamples", "--seed"),
 }
 """Options that say which question is asked, of which rows, and where the answer goes: the answer itself names them."""

@@ -157,6 +157,7 @@ MADE = {
     "DecisionCurve": lambda: calibrant.decision_curve(Y, V),
     "DiscreteResult": lambda: calibrant.discrete_calibration_test(Y, np.round(V, 1)),
     "DistanceChainDisplay": lambda: calibrant.report.DistanceChainDisplay.from_predictions(Y, V),
+    "GroupLine": lambda: calibrant.audit(Y, V, groups=np.arange(len(Y)) // 3, n_resamples=0).group_line,
     "Estimate": lambda: calibrant.clinical_calibration(Y, V, n_resamples=39, random_state=0).ici,
     "Evidence": lambda: audited().tests["calibration_test"],
     "GradeTestResult": lambda: calibrant.inference.grade_test(Y, np.round(V, 1)),

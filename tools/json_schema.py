@@ -223,6 +223,7 @@ COMPARISON: dict[str, Any] = {
         None,
     ),
     "not_compared": "string|null",
+    "same_items": "integer|null",
     "audits": ["audit"],
 }
 REGRET_RESULT = of(RegretBounds) | {  # bounds without a limit, as Python has them, are no gate's

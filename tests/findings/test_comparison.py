@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import audit
+from calibrant import audit, compare_calibration
 from calibrant.cli.app import app
 from calibrant.door.outwards import in_short
 from calibrant.drift.monitor import MonitorReading
@@ -16,6 +16,7 @@ from calibrant.drift.periods import Period
 from calibrant.findings import comparison
 from calibrant.findings.comparison import compare
 from calibrant.findings.words import periods_in_words
+from tests.inference.test_items import questions
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -221,3 +222,76 @@ def test_a_comparison_is_given_what_the_command_is_given(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert (taken[0]["level"], taken[0]["seed"]) == (0.2, 7)
     assert [len(np.unique(each)) for each in taken[0]["groups"]] == [30, 30]
+
+
+def answers(tmp_path, name, y, v, *, ids, order):
+    path = tmp_path / name
+    if name.endswith(".jsonl"):
+        shares = [[[np.log(p), False], [np.log1p(-p), False]] for p in v]
+        lines = [
+            json.dumps({"doc_id": int(k), "doc_hash": f"h{k}", "acc": int(y[k]), "filtered_resps": shares[k]})
+            for k in order
+        ]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        columns = {"question": [f"q{k}" for k in ids], "topic": ids // 2, "correct": y.astype(int), "confidence": v}
+        pd.DataFrame(columns).iloc[order].to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_models_that_answer_the_same_questions_are_compared_by_question(tmp_path, ending):
+    # The examiners' case: two models' answers to the same 1,000 questions were "not of the same rows".
+    y, v, _ = questions()
+    v = [np.maximum(each, 1.0 - each) for each in v]  # what a log has: the likelier of two answers
+    ids, turn = np.arange(1000), np.random.default_rng(1).permutation(1000)
+    first = answers(tmp_path, f"A.{ending}", y[0], v[0], ids=ids, order=ids)
+    second = answers(tmp_path, f"B.{ending}", y[1], v[1], ids=ids, order=turn)
+    items = ["--items", "question"] if ending == "csv" else []
+    done = CliRunner().invoke(app, ["audit", first, second, *items, "--json", "--seed", "0", "--resamples", "39"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["same_items"] == 1000
+    assert found["not_compared"] is None
+    values = {
+        name: audit["smooth_calibration_error"]["attained"] for name, audit in zip("AB", found["audits"], strict=True)
+    }
+    assert found["comparison"]["value_a"] == pytest.approx(values["A"], abs=1e-9)
+    assert found["comparison"]["value_b"] == pytest.approx(values["B"], abs=1e-9)
+    better, worse = ("A", "B") if values["A"] < values["B"] else ("B", "A")
+    said = f"{better}.{ending} is better calibrated than {worse}.{ending} on the same 1,000 items (p"
+    assert found["sentence"].startswith(said)
+    alone = compare_calibration(y[0], v[0], v[1], y_true_b=y[1], items="in order", n_resamples=199, random_state=0)
+    assert found["comparison"]["interval"] == pytest.approx(
+        dict(zip(("low", "high"), alone.interval, strict=True)), abs=1e-9
+    )
+
+
+@pytest.mark.slow
+def test_what_items_refuse_and_what_they_need(tmp_path):
+    y, v, _ = questions(200)
+    ids = np.arange(200)
+    first, second = (answers(tmp_path, f"{k}.csv", y[k], v[k], ids=ids, order=ids) for k in (0, 1))
+    third = answers(tmp_path, "2.csv", y[1], v[1] ** 2, ids=ids, order=ids)
+    short = answers(tmp_path, "short.csv", y[1], v[1], ids=ids, order=ids[:199])
+    log = answers(tmp_path, "log.jsonl", y[1], np.maximum(v[1], 1 - v[1]), ids=ids, order=ids)
+    quick = ["--resamples", "39", "--seed", "0"]
+
+    def run(*command):
+        return CliRunner().invoke(app, ["audit", *command, *quick])
+
+    said = " ".join(run(first, second).stdout.split())
+    assert "If they are of the same items, name the column of ids (--items COLUMN)" in said
+    assert "on the same 200 items" in " ".join(run(first, second, "--items", "in order").stdout.split())
+    grouped = " ".join(run(first, second, "--items", "question", "--groups", "topic").stdout.split())
+    assert "on the same 200 items" in grouped
+    all_three = " ".join(run(first, second, third, "--items", "question").stdout.split())
+    assert "on the same 200 items" in all_three
+    assert "--items: has no effect on one FILE" in run(first, "--items", "question").stderr
+    lacks = run(first, short, "--items", "question")
+    assert lacks.exit_code == 2
+    assert "--items: of 0.csv: row 199 is 'q199', which the other side lacks" in lacks.stderr
+    assert "--items: of 0.csv: row 199" in run(short, first, "--items", "question").stderr
+    assert "in order, but 200 on one side and 199" in run(first, short, "--items", "in order").stderr
+    assert "--items: cannot be used: a log" in run(log, first, "--items", "doc_id").stderr

@@ -101,6 +101,11 @@ _HOME = {
         "alarms of drift beside a reference, without and with a change; minutes",
     ),
     "unlike-groups": ("unlike_groups", "unlike_groups", "levels by groups that are few, rare, huge or unlike; minutes"),
+    "known-rows": (
+        "known_rows",
+        "known_rows",
+        "few groups, the same items with other outcomes, and gates of sampled, censored and grouped rows; minutes",
+    ),
     "first-screen": (
         "first_screen",
         "first_screen",

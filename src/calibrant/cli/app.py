@@ -21,6 +21,8 @@ from calibrant.progress import Progress
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
     from calibrant.findings.results import Audit
+    from calibrant.findings.tables import Audited
+    from calibrant.tables.table import Table
 
 MOST_FILES = 8
 DRIFT = 1  # the exit code of an audit in which drift is proved
@@ -65,6 +67,13 @@ def audit_file(
     certificate: Annotated[
         Path | None, typer.Option(help="Write here what proves the distances; check_certificate checks it alone.")
     ] = None,
+    items: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With several FILEs whose outcomes differ: ids of the items that all are about; 'in order' for none.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print the measures, tests and ranges as well.")] = False,
     *,
@@ -92,6 +101,8 @@ def audit_file(
         if len(files) > MOST_FILES:
             problem = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
             raise InputError("FILE", problem)
+        if items is not None and len(files) == 1:
+            raise InputError("items", "has no effect on one FILE")
         where = {"filesystem": request.filesystem, "pos_label": request.pos_label}
         inputs = [open_table(file, **where, argument="FILE") for file in files]
         if request.distinct:
@@ -117,15 +128,19 @@ def audit_file(
             result = audited[0].audit
         if len(files) > 1:
             from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
+            from calibrant.inference.comparison.items import IN_ORDER
 
             progress("Comparison")
+            pairs = list(zip(inputs, audited, strict=True))
             titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
             titles = titles if len(set(titles)) == len(titles) else files
             parts = [each.audit for each in audited], [each.rows for each in audited]
             for problem in very_same(titles, parts[1]):
                 tell(problem)
             groups, seed = [each.groups for each in audited], options["random_state"]
-            result = compare(titles, *parts, groups=groups, level=request.level, seed=seed)
+            ids = items if items == IN_ORDER else [_items(table, each, items) for table, each in pairs]
+            how = {"items": ids, "explicit": items is not None, "level": request.level, "seed": seed}
+            result = compare(titles, *parts, groups=groups, **how)
             refuse_idle_seed(result, given())
         if html is not None:
             progress("Writing the report")
@@ -142,6 +157,11 @@ def audit_file(
                 (tell if json else show)(f"{what}: {target}")
         if any(period.reading.reject for each in audited for period in each.audit.periods):
             raise Leave(DRIFT)
+
+
+def _items(table: Table, audited: Audited, name: str | None) -> list[Any] | None:
+    """Ids of what a table's rows are about; None where there are none, or no rows to be compared."""
+    return None if audited.rows is None else table.items(name, audited.audit.columns["y_prob"])
 
 
 def _tell_of(file: str, sentence: str) -> None:

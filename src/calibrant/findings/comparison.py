@@ -24,6 +24,7 @@ from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number, short_pvalue
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
+from calibrant.inference.comparison.items import IN_ORDER, matched
 from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_all
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -51,6 +52,8 @@ class Comparison(Finding):
         Why there is neither.
     seed : int or None
         Gives the audits and the comparison again; None where they do not share one.
+    same_items : int or None
+        Number of items that all were asked about, with outcomes of their own; None where outcomes are the same.
     """
 
     names: tuple[str, ...]
@@ -59,6 +62,7 @@ class Comparison(Finding):
     pairs: PairwiseComparison | None
     not_compared: str | None
     seed: int | None = None
+    same_items: int | None = None
 
     @property
     def headline(self) -> str:
@@ -77,7 +81,7 @@ class Comparison(Finding):
 
     def _said(self) -> tuple[str, ...]:
         if self.pairs is not None:
-            return _of_all(self.pairs)
+            return _of_all(self.pairs, self._on)
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
             return (f"The {which} were not compared row by row: {self.not_compared}.",)
@@ -85,11 +89,11 @@ class Comparison(Finding):
         result, low, high = self.result, *self.result.interval
         sure = f"{confidence(result.level)} confidence"
         one, other = in_short(result.value_a), in_short(result.value_b)
-        rows = f"the same {counted(self.audits[0].n_rows, 'row')}"
+        rows = self._on or f" on the same {counted(self.audits[0].n_rows, 'row')}"
         if not result.reject:
             least, most = (as_points(in_short(low, ROUND_FLOOR)), as_points(in_short(high, ROUND_CEILING)))
             return (
-                f"Neither of {first} and {second} is proved better calibrated on {rows} (p > {result.level:g}).",
+                f"Neither of {first} and {second} is proved better calibrated{rows} (p > {result.level:g}).",
                 f"{first} is off by {in_points(one)} (smooth error), {second} by {as_points(other)}; "
                 f"the first less the second is likely {least} to {most} ({sure}).",
             )
@@ -99,10 +103,14 @@ class Comparison(Finding):
         least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
         p = short_pvalue(result.pvalue) if result.pvalue < _SURELY else f"p < {result.level:g}"
         return (
-            f"{better} is better calibrated than {worse} on {rows} ({p}).",
+            f"{better} is better calibrated than {worse}{rows} ({p}).",
             f"{worse} is off by {in_points(more)} (smooth error), {better} by {as_points(less)}; "
             f"the difference is likely {as_points(least)} to {as_points(most)} ({sure}).",
         )
+
+    @property
+    def _on(self) -> str:
+        return "" if self.same_items is None else f" on the same {counted(self.same_items, 'item')}"
 
     @property
     def title(self) -> str:
@@ -160,7 +168,7 @@ class Comparison(Finding):
         return rows
 
 
-def _of_all(pairs: PairwiseComparison) -> tuple[str, ...]:
+def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     """Which of several is proved better calibrated than all others, or than some; then by how much."""
     ranked = list(pairs.values)
     errors = ", ".join(f"{name} {as_points(in_short(pairs.values[name]))}" for name in ranked)
@@ -169,9 +177,9 @@ def _of_all(pairs: PairwiseComparison) -> tuple[str, ...]:
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]
     if len(beaten) == len(ranked) - 1:
-        return f"{best} is better calibrated than all others. This is not chance ({sure}).", sentence
+        return f"{best} is better calibrated than all others{on}. This is not chance ({sure}).", sentence
     if not pairs.better:
-        return f"None of the {len(ranked)} is proved better calibrated than another.", sentence
+        return f"None of the {len(ranked)} is proved better calibrated than another{on}.", sentence
     better: dict[str, list[str]] = {}
     for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
         better.setdefault(first, []).append(second)
@@ -189,17 +197,47 @@ def compare(
     rows: Sequence[Rows | None],
     *,
     groups: Sequence[IntArray | None] = (),
+    items: Sequence[Any] | str | None = None,
+    explicit: bool = False,
     level: float = 0.05,
     seed: int | None = None,
 ) -> Comparison:
-    """Set audits side by side; where all are of the same rows, in the same groups, test the differences."""
+    """Set audits side by side; where all are of the same rows or items, in the same groups, test the differences.
+
+    `items` are ids of what each audit's rows are about, None where unknown, or that rows follow one another alike;
+    `explicit` says that the user gave them.
+
+    Raises
+    ------
+    InputError
+        If items do not match, or were given without effect.
+    """
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
         names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    result = pairs = None
+    result = pairs = same_items = why_not = None
+    if items is not None and None not in (*rows, *items) and not any(audit.n_excluded for audit in audits):
+        try:
+            ordered, groups = _in_one_order(names, cast("Sequence[Rows]", rows), groups, items)
+        except InputError as problem:
+            if explicit:
+                raise
+            why_not = problem.problem
+        else:
+            same = all(np.array_equal(ordered[0][0], each[0]) for each in ordered)
+            if explicit and same and all(a is b for a, b in zip(ordered, rows, strict=True)):
+                raise InputError("items", "have no effect: outcomes are the same, row by row")
+            rows, same_items = ordered, None if same else int(ordered[0][0].size)
+    elif explicit:
+        raise InputError("items", "are for files of single, unweighted rows with outcomes of 0 or 1, none left out")
     group = groups[0] if groups else None
-    why_not = _not_of_the_same_rows(audits, rows, groups)
-    if why_not is None:
+    why_not = why_not or _not_of_the_same_rows(audits, rows, groups, matched=same_items is not None)
+    if why_not is None and same_items is not None:
+        try:
+            result, pairs = _of_items(names, cast("Sequence[Rows]", rows), group, level, seed)
+        except InputError as problem:
+            why_not = str(problem)
+    elif why_not is None:
         y_true = cast("Rows", rows[0])[0]
         columns = dict(zip(names, [cast("Rows", each)[1] for each in rows], strict=True))
         try:
@@ -226,7 +264,42 @@ def compare(
         except InputError as problem:
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None
-    return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared)
+    return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared, same_items)
+
+
+def _in_one_order(
+    names: Sequence[str], rows: Sequence[Rows], groups: Sequence[IntArray | None], items: Sequence[Any] | str
+) -> tuple[list[Rows], list[IntArray | None]]:
+    """Rows and groups of each in the order of the first's items."""
+    ids = [items] * len(rows) if isinstance(items, str) else items
+    found, grouped = [rows[0]], [groups[0] if groups else None]
+    for k in range(1, len(rows)):
+        sizes, other = (rows[0][0].size, rows[k][0].size), None if isinstance(items, str) else ids[k]
+        try:
+            place = matched(ids[0], other, sizes)
+        except InputError as problem:
+            name = names[k] if problem.argument == "items_b" else names[0]
+            raise InputError("items", f"of {name}: {problem.problem}", allowed=problem.allowed) from None
+        of = groups[k] if groups else None
+        moved = not np.array_equal(place, np.arange(place.size))
+        found.append((rows[k][0][place], rows[k][1][place]) if moved else rows[k])
+        grouped.append(None if of is None else of[place])
+    return found, grouped
+
+
+def _of_items(
+    names: Sequence[str], rows: Sequence[Rows], group: IntArray | None, level: float, seed: int | None
+) -> tuple[ComparisonResult | None, PairwiseComparison | None]:
+    """The comparison of two, or of every pair of more, with outcomes of their own."""
+    n_pairs = len(names) * (len(names) - 1) // 2
+    enough = _RESAMPLES if n_pairs == 1 else max(_RESAMPLES, math.ceil(2.0 * n_pairs / level))
+    columns = {name: each[0] for name, each in zip(names, rows, strict=True)}
+    predictions = {name: each[1] for name, each in zip(names, rows, strict=True)}
+    options: Any = {"items": IN_ORDER, "groups": group, "level": level, "n_resamples": enough, "random_state": seed}
+    if n_pairs > 1:
+        return None, compare_all(columns, predictions, **options)
+    (y, other), two = columns.values(), predictions.values()
+    return compare_calibration(y, *two, y_true_b=other, **options), None
 
 
 def refuse_idle_seed(comparison: Comparison, options: Collection[str] | None) -> None:
@@ -253,7 +326,7 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
 
 
 def _not_of_the_same_rows(
-    audits: Sequence[Audit], rows: Sequence[Rows | None], groups: Sequence[IntArray | None]
+    audits: Sequence[Audit], rows: Sequence[Rows | None], groups: Sequence[IntArray | None], *, matched: bool
 ) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
@@ -264,10 +337,10 @@ def _not_of_the_same_rows(
     if any(audit.n_excluded for audit in audits):
         return "bad rows were left out, so those that are left may not be the same"
     y_true = known[0][0]
-    if any(each[0].size != y_true.size or (each[0] != y_true).any() for each in known):
+    if not matched and any(each[0].size != y_true.size or (each[0] != y_true).any() for each in known):
         return (
-            "their outcomes differ, so they are not of the same rows in the same order; compare_calibration takes "
-            "different rows with y_true_b"
+            "their outcomes differ, so they are not of the same rows in the same order. If they are of the same items, "
+            "name the column of ids (--items COLUMN); compare_calibration takes different rows with y_true_b"
         )
     if not all(_same(groups[0], each) for each in groups[1:]):
         return "their groups differ, so they are not of the same rows in the same order"

@@ -49,6 +49,7 @@ def _(comparison: Comparison) -> dict[str, Any]:
         "comparison": None if comparison.result is None else plain(asdict(comparison.result)),
         "pairs": None if comparison.pairs is None else _pairs(comparison.pairs),
         "not_compared": comparison.not_compared,
+        "same_items": comparison.same_items,
         "audits": [as_dict(audit) for audit in comparison.audits],
     }
 

@@ -13,11 +13,12 @@ from typing import Any
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import HEAD, Identity, fingerprint, identities
 from calibrant.door.overlap import find_overlap, refuse
+from calibrant.door.request import LOG
 from calibrant.tables.columns import same_names
 from calibrant.tables.duckdb import lacks_memory, shortened
 from calibrant.tables.folders import check_folder_columns, check_same
 from calibrant.tables.formats.compressed import is_compressed
-from calibrant.tables.formats.json_rows import is_harness_log, read_harness_log
+from calibrant.tables.formats.json_rows import harness_items, is_harness_log, read_harness_log
 from calibrant.tables.formats.registry import format_of_all, looks_like
 from calibrant.tables.identities import NOTHING, Begun, Ordered, hashed, ids_of, ordered, suspects
 from calibrant.tables.inputs import input_files, name_of
@@ -123,6 +124,15 @@ class OpenedFile(InDuckDB):
             return Columns(right, confidence, None, names, ("y_true", "y_prob"))
         with of_file():
             return super().read(exclude_bad=exclude_bad, groups=groups, **request)
+
+    def items(self, name: str | None, beside: str) -> list[Any] | None:
+        """As `Table.items`; of a log what tells its documents apart."""
+        if self.is_harness_log and beside not in self.columns:
+            if name is not None:
+                raise InputError("items", LOG)
+            return harness_items(self.files)
+        with of_file():
+            return super().items(name, beside)
 
     def ordered(self, names: Mapping[str, str]) -> Ordered:
         """Rows in order, with what their identities need."""

@@ -425,6 +425,14 @@ class Table(ABC):
         columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
         return Columns(*columns, names, roles.guessed, n_excluded=n_bad, groups=rank)
 
+    def items(self, name: str | None, beside: str) -> list[Any] | None:
+        """Ids of what rows are about, from a column beside that of predictions; None where there are none."""
+        if name is None:
+            return None
+        self.require([name], "items")
+        values: list[Any] = self.with_features({"y_prob": beside}, [name], "items").keys[name].to_pylist()
+        return values
+
     def read_classes(
         self,
         columns: Sequence[str],

@@ -154,6 +154,14 @@ def read_harness_log(files: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     return np.array(right), np.array(confidence)
 
 
+def harness_items(files: Sequence[str]) -> list[str] | None:
+    """What tells the documents of a log's samples apart, in order; None where a sample does not say."""
+    ids = [(sample.get("doc_id"), sample.get("doc_hash", "")) for sample in _samples(files)]
+    return (
+        None if any(number is None for number, _ in ids) else [f"{number} {digest}".strip() for number, digest in ids]
+    )
+
+
 def _samples(files: Sequence[str]) -> Iterator[dict[str, Any]]:
     row = 0
     for file in files:
