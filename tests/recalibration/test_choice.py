@@ -11,8 +11,8 @@ from scipy.special import expit, logit
 from calibrant import audit, choose_recalibrator
 from calibrant.door.sample import Sample
 from calibrant.recalibration import AveragedScaling
-from calibrant.recalibration.curves.averaged import AveragedCurve
-from calibrant.recalibration.gain import direction_of, gain_of
+from calibrant.recalibration.curves.averaged import AveragedCurve, LogitCells
+from calibrant.recalibration.gain import direction_of, gain_between_halves, gain_of
 from tests.strategies import examples
 
 
@@ -106,6 +106,55 @@ def test_gains_are_their_definition():
         share = np.quantile(of_map / first, [0.05, 0.95])
         assert tuple(score.relative_interval) == pytest.approx(tuple(share), abs=1e-9)
         assert np.all(possible >= of_map - 1e-9)
+
+
+def halves_of(curve):
+    """Outcomes and predictions of rows as the check deals them, by a loop."""
+    cells, rng, up = curve.cells_, np.random.default_rng(0), True
+    rows, events = (np.rint(each).astype(int) for each in (cells.rows, cells.events))
+    first = []
+    for n in rows.tolist():
+        first.append((n + up) // 2 if n % 2 else n // 2)
+        up = up != (n % 2 == 1)
+    happened = rng.hypergeometric(events, rows - events, np.array(first))
+    for n, e in ((np.array(first), happened), (rows - first, events - happened)):
+        y = np.concatenate([np.arange(k) < j for k, j in zip(n.tolist(), e.tolist(), strict=True)])
+        yield y.astype(float), np.repeat(expit(cells.x), n)
+
+
+@pytest.mark.slow
+def test_from_20_000_rows_on_halves_check_each_other():
+    rng = np.random.default_rng(0)
+    p = np.repeat(np.linspace(0.1, 0.9, 40), 501)
+    y = (rng.random(p.size) < expit(0.8 * logit(p) - 0.1)).astype(float)
+    curve = AveragedCurve().fit_sample(Sample.of_arrays(y, p))
+    one, two = halves_of(curve)
+    gained = []
+    for (y_fit, p_fit), (y_new, p_new) in ((one, two), (two, one)):
+        half = AveragedCurve()
+        half.clip_ = curve.clip_
+        values, which = np.unique(p_fit, return_inverse=True)
+        counts = np.bincount(which).astype(float), np.bincount(which, y_fit)
+        half.fit_cells(LogitCells(logit(values), *counts), curve.basis_)
+        after = half._map(p_new)
+        gained.extend(y_new * np.log(after / p_new) + (1.0 - y_new) * np.log((1.0 - after) / (1.0 - p_new)))
+    assert gain_between_halves(curve) == pytest.approx((np.mean(gained), np.std(gained) / p.size**0.5), abs=1e-10)
+    assert gain_of(curve, 0.05).doubt is None
+    curve.cells_ = LogitCells(curve.cells_.x, curve.cells_.rows, np.rint(curve.cells_.rows * expit(curve.cells_.x)))
+    assert gain_between_halves(curve)[0] <= 0.0  # calibrated rows, and the posterior of others
+    found = gain_of(curve, 0.05)
+    assert found.proved
+    assert "the map of one half of the rows gains less on the other" in found.summary()
+    assert not found.matters
+
+
+def test_fewer_rows_and_weighted_ones_are_not_halved():
+    y, p = drawn(19_999, 0, slope=0.5)
+    assert gain_between_halves(AveragedCurve().fit_sample(Sample.of_arrays(y, p))) is None
+    weight = np.random.default_rng(1).uniform(1.0, 2.0, 30_000)
+    y, p = drawn(30_000, 0, slope=0.5)
+    assert gain_between_halves(AveragedCurve().fit_sample(Sample.of_arrays(y, p, weight))) is None
+    assert gain_between_halves(AveragedCurve().fit_sample(Sample.of_arrays(y, p)))[0] > 0.0
 
 
 @examples(40)

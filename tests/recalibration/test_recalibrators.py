@@ -21,15 +21,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError, interval_calibration_error
 from calibrant.recalibration import (
+    AveragedScaling,
     BetaScaling,
     HistogramBinning,
     IsotonicScaling,
     NearestCalibrated,
+    OffsetScaling,
     PlattScaling,
     PolynomialScaling,
     ScalingBinning,
     TemperatureScaling,
     VectorScaling,
+    VennAbers,
 )
 from calibrant.recalibration.curves.registry import maps
 from tests.maps import BINARY
@@ -359,7 +362,12 @@ class OnAnyTable(RegressorMixin, BaseEstimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize(
-    "recalibrator", [PlattScaling(), BetaScaling(), IsotonicScaling(), PolynomialScaling(), HistogramBinning()], ids=str
+    "recalibrator",
+    [
+        *(AveragedScaling(), OffsetScaling(), VennAbers(), PlattScaling(), BetaScaling(), IsotonicScaling()),
+        *(PolynomialScaling(), HistogramBinning()),
+    ],
+    ids=str,
 )
 def test_scikit_learn_checks_behind_an_adapter(recalibrator):
     # The checks draw features outside [0, 1], which a recalibrator refuses: they meet it behind a squashing column.

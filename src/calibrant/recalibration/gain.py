@@ -13,7 +13,7 @@ from scipy.special import expit
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result
-from calibrant.recalibration.curves.averaged import AveragedCurve
+from calibrant.recalibration.curves.averaged import MANY_ROWS, AveragedCurve, LogitCells
 
 Direction = Literal["too high", "too low", "too confident", "not confident enough", "uneven"]
 
@@ -22,6 +22,8 @@ _TINY = 1e-300  # whose logarithm is finite
 _SMALL = 0.01  # of the score
 _POINTS = 120  # quantiles of the rows at which the direction is read
 _ONE_SIDED, _MOSTLY = 0.1, 0.25  # of the error at sure points, and at likely ones, less is of the other side
+_ERRORS = 2.0  # standard errors by which halves may gain less than the interval says
+_SINGLE = 1e-6  # from a whole number, at most, is the number of rows of a cell where each row is one
 _FAR, _SEEN, _SHARE = 0.01, 5.0, 0.1  # extreme predictions; misses that must be seen there if so many rows are
 
 
@@ -147,7 +149,41 @@ def gain_of(curve: AveragedCurve, level: float) -> RecalibrationGain:
     log = of_score([expected(np.logaddexp(0.0, x), np.logaddexp(0.0, -x)) for x in (cells.x, moved)], least)
     least = (rate * rest) @ mass
     brier = of_score([expected(expit(x) ** 2, expit(-x) ** 2) for x in (cells.x, moved)], least)
-    return RecalibrationGain(log, brier, level, _doubt(cells.x, cells.rows, cells.events))
+    doubt = _doubt(cells.x, cells.rows, cells.events)
+    between = gain_between_halves(curve) if doubt is None and log.interval.low > 0.0 else None
+    if between is not None and between[0] + _ERRORS * between[1] < log.interval.low:
+        doubt = "Do not trust this range: the map of one half of the rows gains less on the other."
+    return RecalibrationGain(log, brier, level, doubt)
+
+
+def gain_between_halves(curve: AveragedCurve) -> tuple[float, float] | None:
+    """Mean gain in log score of maps of one half of the rows on the other, and its standard error over the rows.
+
+    None where rows are few or not single ones. Each cell is halved, by draws with a constant seed: halves of rows that
+    are drawn independently are independent.
+    """
+    cells = curve.cells_
+    rows, events = np.rint(cells.rows), np.rint(cells.events)
+    single = max(np.abs(rows - cells.rows).max(), np.abs(events - cells.events).max()) < _SINGLE
+    if not single or cells.shift != 0.0 or rows.sum() < MANY_ROWS:
+        return None
+    odd = rows % 2
+    first = (rows + odd * (np.cumsum(odd) % 2)) // 2
+    drawn = (each.astype(np.int64) for each in (events, rows - events, first))
+    happened = np.random.default_rng(_SEED).hypergeometric(*drawn).astype(np.float64)
+    halves = (first, happened), (rows - first, events - happened)
+    total = squares = 0.0
+    for (n, e), (others, of_others) in (halves, halves[::-1]):
+        half, seen = AveragedCurve(curve.monotone), n > 0
+        half.clip_ = curve.clip_
+        half.fit_cells(LogitCells(cells.x[seen], n[seen], e[seen]), curve.basis_)
+        moved = np.interp(cells.x, half.log_odds_, half.corrected_)
+        for sign, count in ((-1.0, of_others), (1.0, others - of_others)):
+            gained = np.logaddexp(0.0, sign * cells.x) - np.logaddexp(0.0, sign * moved)
+            total, squares = total + float(count @ gained), squares + float(count @ gained**2)
+    number = float(rows.sum())
+    mean = total / number
+    return mean, float(np.sqrt(max(squares / number - mean**2, 0.0) / number))
 
 
 def _doubt(x: FloatArray, rows: FloatArray, events: FloatArray) -> str | None:

@@ -28,7 +28,8 @@ from calibrant.recalibration.kinds import check
 FloatArray = npt.NDArray[np.float64]
 
 _CELLS = 600  # of equal weight, into which neighbouring predictions are pooled
-_KNOTS, _MORE_KNOTS, _MANY_ROWS = 12, 24, 20_000
+_KNOTS, _MORE_KNOTS = 12, 24
+MANY_ROWS = 20_000  # from which on there are more knots, and halves check each other
 _LEAST_SPREAD = 0.05  # of log-odds: of nearly equal ones no slope is told
 _POINTS = 400  # at which the fitted map is kept, evenly; the cells' own are added
 _STEPS, _HALVINGS, _ENOUGH = 40, 14, 1e-7
@@ -318,7 +319,10 @@ class AveragedCurve(Curve):
         rows = levels.mass * n
         self.clip_ = _clip(levels.prediction, rows)
         cells = LogitCells.of(self.log_odds(levels.prediction), rows, levels.rate, shift)
-        basis = Basis(cells, _MORE_KNOTS if n >= _MANY_ROWS else _KNOTS)
+        self.fit_cells(cells, Basis(cells, _MORE_KNOTS if n >= MANY_ROWS else _KNOTS))
+
+    def fit_cells(self, cells: LogitCells, basis: Basis) -> None:
+        """Fit the map to cells, by given columns."""
         with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
             members, self.log_evidence_ = fitted_members(cells, basis)
         self.members_, self.basis_, self.cells_ = members, basis, cells
