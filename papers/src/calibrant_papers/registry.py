@@ -138,6 +138,7 @@ _HOME = {
     "tcal-figure-2": ("tcal", "figure_2", "why the statistic is debiased"),
     "tcal-figures-3-and-4": ("tcal", "figures_3_and_4", "power against the oscillating family, of three statistics"),
     "tcal-figure-5": ("tcal", "figure_5", "smallest detected error against sample size"),
+    "tcal-theorem-3": ("tcal", "theorem_3", "smallest detected error in norms below 2; minutes"),
     "tcal-figure-6": ("tcal_diagrams", "figure_6", "reliability of a network, recalibrated three ways"),
     "tcal-figures-7-and-10": ("tcal", "figures_7_and_10", "sample splitting and cross-fitting"),
     "tcal-figure-8": ("tcal", "figure_8", "the statistic as an estimate"),
