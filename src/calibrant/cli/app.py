@@ -211,9 +211,8 @@ def gate(
     baseline's by at most --max-worse. Rows with the same outcomes in the same order are paired, others are two samples.
     Above 200,000 rows the proved ends of both are compared.
 
-    --junit has a failure for each check that is beyond, and an error for each that is undecided. Without a verdict it has
-    one error that says why. --summary adds the same to
-    a Markdown file: --summary "$GITHUB_STEP_SUMMARY".
+    --junit has a failure for each check that is beyond, and an error for each that is undecided. Without a verdict it
+    has one error that says why. --summary adds the same to a Markdown file: --summary "$GITHUB_STEP_SUMMARY".
 
     For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
     or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1

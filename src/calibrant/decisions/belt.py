@@ -130,7 +130,7 @@ def calibration_belt(
     Raises
     ------
     InputError
-        If a column or the level cannot be used; if fewer than two distinct predictions lie between 0 and 1; if a cut
+        If a column or the level cannot be used. If fewer than two distinct predictions lie between 0 and 1. If a cut
         separates events from other rows, so that no curve fits best.
 
     See Also

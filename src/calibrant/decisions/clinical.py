@@ -204,8 +204,8 @@ def clinical_calibration(
     Raises
     ------
     InputError
-        If a column or option cannot be used, or all predictions are 0 or 1; if rows, events or non-events are worth
-        fewer than 30 equal rows by their weights, or 6 equal groups; below 30 groups the line alone has intervals.
+        If a column or option cannot be used, or all predictions are 0 or 1. If rows, events or non-events are worth
+        fewer than 30 equal rows by their weights, or 6 equal groups. Below 30 groups the line alone has intervals.
 
     See Also
     --------
@@ -213,8 +213,8 @@ def clinical_calibration(
 
     Notes
     -----
-    Intercepts and slope have intervals from the profile likelihood, one-sided if a cut separates events from others;
-    with weights or groups the likelihood ratio is divided by the robust variance over the model's. Observed over
+    Intercepts and slope have intervals from the profile likelihood, one-sided if a cut separates events from others.
+    With weights or groups the likelihood ratio is divided by the robust variance over the model's. Observed over
     expected comes from the in-the-large fit. |curve - prediction| is never negative, so resampling it is wrong near 0:
     instead the curve's noise is redrawn, and an error differs from the true curve's by no more than the noise's own
     size. With weights or groups the noise is what rows or groups contribute, with random signs, and the interval holds

@@ -217,11 +217,11 @@ def multiclass_sample(
         Non-negative weights.
     classes : sequence of K names, optional
         Names of the columns, as in ``estimator.classes_``. By default the column names of a data frame that hold all
-        labels; else 0 to K - 1 for numbers and one-hot rows, and for other labels these in sorted order, if all K
+        labels. Else 0 to K - 1 for numbers and one-hot rows, and for other labels these in sorted order, if all K
         occur.
     pos_label : label, optional
         Of two classes the event, for ``event()``; without it the second in sorted order. Numbers other than 0 and 1
-        need it, and so does text with one label only; the columns are then in the order of the two labels.
+        need it, and so does text with one label only. The columns are then in the order of the two labels.
     tolerance : float, optional
         How far a row's sum may be from 1. By default 1e-5, which single precision keeps, or 5e-7 per class, what six
         decimals lose, if that is more; 0.002 and 6e-8 per class for numbers that half precision holds.
@@ -238,7 +238,7 @@ def multiclass_sample(
     ------
     InputError
         If a probability is outside [0, 1] or missing, a row's sum is further from 1 than `tolerance`, a label is no
-        class, or the classes cannot be told; the message names the argument and its first bad row.
+        class, or the classes cannot be told. The message names the argument and its first bad row.
 
     See Also
     --------

@@ -99,16 +99,16 @@ class CalibrationMonitor:
 
     Notes
     -----
-    The 70 departures from calibration are a shift of the log-odds by 0.3 or 1 either way in one of 2, 4 or 8 equal
-    parts of [0, 1], or everywhere (there by 0.03 or 0.1 as well), and a slope of 0.5 to 2. The likelihood ratio of the
-    outcomes under a departure against the forecasts is a martingale that begins at 1, if each outcome is 1 with the
-    probability forecast given all that came before. Capital 1 / (t (t + 1)) is put on all departures equally as batch t
-    begins, so that one that sets in late is found as well; the evidence is the value of the bets plus the capital not
-    yet bet. By Ville's inequality it ever reaches 1 / level with probability at most level. The forecasts may depend on
-    past outcomes in any way; the rows' order within a batch does not matter. Where a batch ends must not be chosen by
-    looking at its outcomes. Batches are known by fingerprints of their rows, so that one that is added again is refused
-    unless so few rows may be equal by chance (docs/identity.md); up to 4,096 are remembered one by one, and memory does
-    not grow otherwise; 1.4 microseconds per row.
+    There are 70 departures from calibration. Most are shifts of the log-odds by 0.3 or 1 either way, in one of 2, 4 or
+    8 equal parts of [0, 1]. Others are shifts everywhere (by 0.03 or 0.1 as well), and slopes of 0.5 to 2. The
+    likelihood ratio of the outcomes under a departure against the forecasts is a martingale that begins at 1, if each
+    outcome is 1 with the probability forecast given all that came before. Capital 1 / (t (t + 1)) is put on all
+    departures equally as batch t begins, so that one that sets in late is found as well. The evidence is the value of
+    the bets plus the capital not yet bet. By Ville's inequality it ever reaches 1 / level with probability at most
+    level. The forecasts may depend on past outcomes in any way; the rows' order within a batch does not matter. Where a
+    batch ends must not be chosen by looking at its outcomes. Batches are known by fingerprints of their rows, so that
+    one that is added again is refused unless so few rows may be equal by chance (docs/identity.md). Up to 4,096 are
+    remembered one by one, and memory does not grow otherwise; 1.4 microseconds per row.
 
     References
     ----------

@@ -121,7 +121,7 @@ def calibration_drift(
     exclude_bad : bool, default False
         Leave out rows that are null, NaN or out of range instead of refusing the table.
     unweighted : bool, default False
-        Leave out a column that holds weights by its name: the evidence counts single outcomes, so that weights cannot
+        Leave out a column that holds weights by its name. The evidence counts single outcomes, so that weights cannot
         be used, and without this they are refused.
 
     Returns
@@ -134,7 +134,7 @@ def calibration_drift(
     ------
     InputError
         As `CalibrationSketch.from_frame`, if a column may hold weights, outcomes are rates, a period is null, or the
-        order of texts is not known; if the reference is no period, if none is after it, or with `groups`.
+        order of texts is not known. If the reference is no period, if none is after it, or with `groups`.
 
     See Also
     --------
@@ -144,8 +144,8 @@ def calibration_drift(
     -----
     One GROUP BY into 1,024 cells per period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
     With `groups` the evidence is a sum of e-values of the groups' sums, which no dependence between periods can make
-    too large (docs/tests.md); it needs more rows. The comparison with a reference assumes independent rows, and allows
-    another distribution of predictions in each period: events are compared among rows whose predictions are nearly the
+    too large (docs/tests.md). It needs more rows. The comparison with a reference assumes independent rows, and allows
+    another distribution of predictions in each period. Events are compared among rows whose predictions are nearly the
     same, and what a change of these could explain is subtracted (docs/tests.md). Cost: one pass over the rows, two with
     a reference.
 

@@ -52,7 +52,7 @@ class Advice(Result):
         What to do, in a sentence or two; or why nothing is advised.
     chosen : str or None
         "averaged" where the averaged map is advised, of classes the name of a map; "unchanged" where none is;
-        "constant" where predictions are not proved to carry information; None where nothing was fitted.
+        "constant" where predictions are not proved to carry information. None where nothing was fitted.
     scores : tuple of RecalibrationScore
         Of classes: cross-fitted scores, "unchanged" first.
     fitted_map : object or None
@@ -60,7 +60,7 @@ class Advice(Result):
     backwards : bool
         Whether fewer events are proved where predictions are higher.
     gain : RecalibrationGain or None
-        What the averaged map gains on new rows, advised or not; None of classes, below ten events or ten rows without
+        What the averaged map gains on new rows, advised or not. None of classes, below ten events or ten rows without
         it, and where nothing was tested.
     n_compared : int or None
         Of classes: rows that recalibrations were compared on.

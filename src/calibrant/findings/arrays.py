@@ -78,18 +78,18 @@ def audit(
         Outcomes 0 or 1, or event rates in [0, 1]; with two or more columns labels, as `multiclass_sample` takes them.
     y_prob : column of shape (n,), or table of shape (n, K)
         Predicted probabilities, in [0, 1]. Of two columns, as ``predict_proba`` returns them, that of the positive
-        class is audited. Of three or more classes, the top label is audited (was the most probable class right?);
+        class is audited. Of three or more classes, the top label is audited (was the most probable class right?).
         ``.classes`` has the other questions, and `multiclass_sample` asks them of two columns too.
     sample_weight : column of shape (n,), optional
         Non-negative weights, which may tell outcomes. Two values, one for each outcome, are taken to undo a sampling by
-        outcome; others are drawn again together with outcomes, for which the equal of about ten rows of each outcome is
-        needed (docs/weights.md).
+        outcome. Others are drawn again together with outcomes, which needs the equal of about ten rows of each outcome
+        (docs/weights.md).
     trials : column of shape (n,), optional
         Number of independent outcomes behind each event rate, whole numbers from 1: chance is then that of so many
         single rows. For one column of predictions.
     groups : column of shape (n,), optional
-        Which group a row belongs to (a patient, an account, a day), if only rows of different groups are independent:
-        every statement about chance goes by group. With more than two classes whole vectors and pairs are then not
+        Which group a row belongs to (a patient, an account, a day), if only rows of different groups are independent.
+        Every statement about chance then goes by group. With more than two classes whole vectors and pairs are then not
         tested.
     sampling_fractions : mapping, optional
         Share of rows that were kept of each outcome, such as ``{0: 0.1, 1: 1.0}``: all is said of the population that
@@ -97,8 +97,8 @@ def audit(
     outcome_free_weights : bool, default False
         Declare that weights say nothing of outcomes at a given prediction: weights then stay where outcomes are drawn.
     max_weight : float, optional
-        The most that one row can weigh (of trials: their number, times the weight), or with groups a whole group
-        (without weights: its number of rows), known before the rows were drawn. With weights, trials or groups the
+        The most that one row can weigh, known before the rows were drawn; of trials their number times the weight. With
+        groups it is the most of a whole group; without weights its number of rows. With weights, trials or groups the
         population's distance is bounded only if this is given.
     pos_label : label, optional
         The positive class, whose probability is audited. Needed for one column if labels are not 0 and 1; for two
@@ -106,8 +106,8 @@ def audit(
     from_logits : bool, default False
         Whether `y_prob` holds log-odds (one column) or logits (a column per class), whose softmax is audited.
     max_distance : float, optional
-        Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or if that is less a
-        tenth of the rarer outcome's rate, observed or predicted (the larger).
+        Lower distance from calibration that is too small to matter, in (0, 1). The default is 0.02, or a tenth of the
+        rarer outcome's rate if that is less (observed or predicted, the larger).
     threshold : float, optional
         Predictions from here on are acted on, in [0, 1): the audit reports what that costs. By default the threshold at
         which these rows lose most.
@@ -120,7 +120,7 @@ def audit(
         Seeds the resamples.
     progress : bool or callable, optional
         Called with the name of each stage. True: work of over a second shows its progress on the standard error, with
-        about how much time is left; this is the default in notebooks and interactive sessions. False: never.
+        about how much time is left. This is the default in notebooks and interactive sessions. False: never.
 
     Returns
     -------

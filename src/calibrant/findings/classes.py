@@ -58,7 +58,7 @@ class Question(Result):
         Where the evidence is strongest: "too high", "too low", "too confident" or "not confident enough"; None if
         nowhere.
     bias_interval : Interval or None
-        Holds the mean difference of true and predicted probability, each end at half the level for this question alone;
+        Holds the mean difference of true and predicted probability, each end at half the level for this question alone.
         None for rows with weights or in groups.
 
     See Also
@@ -174,7 +174,7 @@ class ClassFindings(Result):
         Tests of all classes one by one, and of whole vectors.
     state : str or None
         What the single classes show: "worth correcting" if one is found whose error is not proved too small to matter,
-        "too small to matter" if all that are found are; None if none is found.
+        "too small to matter" if all that are found are. None if none is found.
     confusions : tuple of Confusion
         Pairs of predicted and actual class that err, the clearest first, at most 100.
     n_confusions : int or None

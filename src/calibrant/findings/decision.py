@@ -88,7 +88,7 @@ class Answer(Result):
         With K classes that of the most probable one, unless single classes show more.
     direction : str or None
         "too high", "too low", "too confident" (too high where predictions are high and too low where they are low),
-        "not confident enough" (the reverse) or "uneven" (no shift and no slope of the log-odds repairs half of it);
+        "not confident enough" (the reverse) or "uneven" (no shift and no slope of the log-odds repairs half of it).
         None where calibration is not rejected.
     size : float
         Lower distance from calibration of these rows, in probability units: the smallest average change of the

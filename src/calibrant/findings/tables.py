@@ -465,11 +465,11 @@ def audit_table(
     ----------
     table : str, path, table or CalibrationSketch
         A CSV, Parquet, JSON lines or Arrow file, a folder or a pattern of such files (the names of folders such as
-        ``day=2026-01-31`` are a column); a dataset of pyarrow; a frame of pandas, polars or pyarrow; a lazy table of
+        ``day=2026-01-31`` are a column). A dataset of pyarrow. A frame of pandas, polars or pyarrow. A lazy table of
         polars, DuckDB, PySpark, Dask or Ibis; or a `CalibrationSketch`, or a file of sketches, whose other columns are
         keys.
     y_true, y_prob, sample_weight : str, optional
-        Names of its columns; those not given are found by their usual names (`y_true`, `label`, ...; `y_prob`, `score`,
+        Names of its columns. Those not given are found by their usual names (`y_true`, `label`, ...; `y_prob`, `score`,
         ...; `sample_weight`), and ``.columns`` of the audit says which they were. A column that may hold weights by its
         name is never ignored: it is used, or an error asks about it. For classes `y_prob` is a text ``"p0,p1"`` or a
         pattern ``"p*"``. A list of two to eight columns is that of several forecasts, which are compared.
@@ -488,16 +488,16 @@ def audit_table(
     unweighted : bool, default False
         Leave out a column that holds weights by its name.
     groups : str, optional
-        Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent:
-        every statement about chance goes by group, of segments and drift too. Only for tables whose rows are read.
+        Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent.
+        Every statement about chance then goes by group, of segments and drift too. Only for tables whose rows are read.
     sampling_fractions : mapping, optional
         Share of rows that were kept of each outcome, as for `audit`. Only for tables whose rows are read, without `by`
         and `drift`.
     outcome_free_weights : bool, default False
         As for `audit`; sums in cells are tested with weights only if this is declared.
     time, event, horizon, strata, least_followed : optional
-        As for `censored_outcomes`, with names of columns: outcomes are of the event by the horizon, and rows that left
-        before are made up for by weights. In the place of `y_true` and `sample_weight`.
+        As for `censored_outcomes`, with names of columns. Outcomes are of the event by the horizon, and weights make up
+        for rows that left before. In the place of `y_true` and `sample_weight`.
     max_weight : float, optional
         As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
     pos_label : label, optional
@@ -513,7 +513,7 @@ def audit_table(
         With `find`: the most columns that a segment combines.
     filesystem : FileSystem or str, optional
         Where to look for a file, a folder or a pattern: a file system of pyarrow or fsspec, an address such as
-        ``"s3://bucket"``, or ``"s3"``, ``"gcs"``; by default this machine. Parquet, CSV and Arrow files.
+        ``"s3://bucket"``, or ``"s3"``, ``"gcs"``. By default this machine. Parquet, CSV and Arrow files.
     distinct : bool, default False
         Say that files, or sketches, of equal contents hold other rows each; they are refused without it. The same file
         twice is refused all the same.
@@ -521,9 +521,9 @@ def audit_table(
     Returns
     -------
     Audit or Comparison
-        Of the rows themselves; or, for lazy tables and files of more than 5,000,000 rows (500 MB of text), of their
-        sums in cells: every number then has a bound of what that costs, and ``.road`` says who summed them. For several
-        forecasts a Comparison: their audits, and a paired test of their smooth errors if rows are read.
+        Of the rows themselves. Lazy tables and files of more than 5,000,000 rows (500 MB of text) are summed in cells.
+        Every number then has a bound of what that costs, and ``.road`` says who summed them. For several forecasts a
+        Comparison: their audits, and a paired test of their smooth errors if rows are read.
 
     Raises
     ------

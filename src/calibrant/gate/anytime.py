@@ -82,7 +82,7 @@ class CalibrationGate:
     capital is a supermartingale, which ever reaches 1 / level with probability at most level (docs/bounds.md). Ends
     once proved stay, so a verdict is never taken back. Rows must be independent draws from one population; where a
     batch ends may depend on earlier batches, not on its own outcomes. The order of rows in a batch does not matter.
-    Rows with weights are bet on by their weight as a share of `max_weight`; for a sketch of such rows bounds on their
+    Rows with weights are bet on by their weight as a share of `max_weight`. For a sketch of such rows bounds on their
     squares are used. It keeps a sketch and seven sums: memory and state do not grow with the rows. Cost of each batch:
     its sort, and twice that of `lower_calibration_distance` on at most 131,073 cells, a tenth of a second or two.
 

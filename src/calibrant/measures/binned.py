@@ -158,11 +158,11 @@ def expected_calibration_error(
     n_bins : int, default 15
         Number of bins; not used by ``strategy="exact"``.
     strategy : {"uniform", "quantile", "exact"}
-        Bins of equal width, of equal mass, or one for every distinct prediction. Bins are right-closed,
-        (lower, upper]; the first also holds 0, so no row is lost and 1 has no bin of its own. Equal-width edges are
-        the doubles ``numpy.linspace(0, 1, n_bins + 1)``. The k-th equal-mass edge is the smallest prediction with at
-        least k / n_bins of the mass at or below it, so ties are never split, and there may be fewer bins; if that is 0
-        itself, the rows at 0 are the first bin.
+        Bins of equal width, of equal mass, or one for every distinct prediction. Bins are right-closed, (lower, upper];
+        the first also holds 0, so no row is lost and 1 has no bin of its own. Equal-width edges are the doubles
+        ``numpy.linspace(0, 1, n_bins + 1)``. The k-th equal-mass edge is the smallest prediction with at least k /
+        n_bins of the mass at or below it, so ties are never split, and there may be fewer bins. If that is 0 itself,
+        the rows at 0 are the first bin.
     norm : {"l1", "l2", "max"}
         Mean absolute gap, root of the mean squared gap, or largest gap.
 

@@ -348,7 +348,7 @@ def calibration_certificate(
 
     Notes
     -----
-    The lower end of the upper and the true distance is that of the lower distance; what a search proves beyond that is
+    The lower end of the upper and the true distance is that of the lower distance. What a search proves beyond that is
     not in the certificate. Cost: as the measures', and some 20 microseconds a row, in whole numbers of any length.
 
     References

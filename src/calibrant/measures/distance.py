@@ -117,10 +117,10 @@ def calibration_distance(
     -----
     min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part to
     its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact, in seconds at n = 2,000 to 10,000,
-    longer if many partitions are equally good (docs/benchmarks-distances.md); in general the problem is NP-hard
+    longer if many partitions are equally good (docs/benchmarks-distances.md). In general the problem is NP-hard
     (Theorem 2). Rows with equal predictions are separate elements, unlike in `upper_calibration_distance`. With
-    `element` it is the distance of the empirical domain: of n independent rows of k elements, it is off the domain's
-    by at most 1.5 sqrt((2 k - 1) / n) on average, and hardly above it at any k (Theorem 3, docs/hardness.md). Cost: a
+    `element` it is the distance of the empirical domain: of n independent rows of k elements, it is off the domain's by
+    at most 1.5 sqrt((2 k - 1) / n) on average, and hardly above it at any k (Theorem 3, docs/hardness.md). Cost: a
     search, exponential in the worst case, which `time_limit` ends.
 
     References
@@ -250,9 +250,8 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
 
     Returns
     -------
-    float
-        Distance from `y_prob` to the predictor that gives the rows of each level of `predictor` their mean outcome,
-        rounded up by more than the arithmetic can have erred; a calibrated predictor is its own. If equal predictions
+    float Distance from `y_prob` to the predictor that gives the rows of each level of `predictor` their mean outcome,
+    rounded up by more than the arithmetic can have erred. A calibrated predictor is its own. If equal predictions
         have equal values, it bounds the upper distance as well.
 
     Raises

@@ -141,9 +141,8 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
 
     Returns
     -------
-    float
-        The exact minimum over partitions of the predictions into intervals; an interval is as wide as the predictions
-        in it, so a single value has width 0.
+    float The exact minimum over partitions of the predictions into intervals. An interval is as wide as the predictions
+    in it, so a single value has width 0.
 
     Raises
     ------

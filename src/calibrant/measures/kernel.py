@@ -169,7 +169,7 @@ def kernel_calibration_error(
 
     Notes
     -----
-    The square is the sum over i, j of w_i w_j (y_i - v_i) (y_j - v_j) K(v_i, v_j) / (sum w)**2 (Claim 8.3); unbiased,
+    The square is the sum over i, j of w_i w_j (y_i - v_i) (y_j - v_j) K(v_i, v_j) / (sum w)**2 (Claim 8.3). Unbiased,
     the same sum over i != j, divided by (sum w)**2 - sum w**2. With the Laplace kernel, smooth calibration error /
     sqrt(2) <= kernel error <= root of the lower distance (docs/constants.md; docs/two-bin.md). The square is accurate
     to about 1e-14, so a value v to 1e-14 / v: the root magnifies rounding near zero. Cost: a sort, then O(m) for m

@@ -232,9 +232,9 @@ def lower_calibration_distance(
     -------
     float
         The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample and whose u is
-        calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact distance,
-        and above it by at most `tol`; where that is not reached, which double precision may not allow for a `tol`
-        below 1e-11, a RuntimeWarning says what is. A smaller `tol` never gives a wider bracket.
+        calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact distance, and
+        above it by at most `tol`. Where that is not reached, which double precision may not allow for a `tol` below
+        1e-11, a RuntimeWarning says what is. A smaller `tol` never gives a wider bracket.
 
     Raises
     ------

@@ -175,9 +175,8 @@ def check_potentials(
 
     Returns
     -------
-    float
-        The mean of r_y(v), r extended by R(u) = max over nodes of (height - distance), which is 1-Lipschitz, less
-        the largest value of (1 - u) R0(u) + u R1(u) over all u in [0, 1] if that is positive; at least 0.
+    float The mean of r_y(v), r extended by R(u) = max over nodes of (height - distance), which is 1-Lipschitz, less the
+    largest value of (1 - u) R0(u) + u R1(u) over all u in [0, 1] if that is positive. At least 0.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class Witness(Result):
     ----------
     value : float
         What the witness proves: the sum of mass * (outcome - prediction) * height, rounded down by more than the
-        arithmetic can have erred and the heights can have been rounded; at least 0.
+        arithmetic can have erred and the heights can have been rounded. At least 0.
     upper : float
         Value of a dual solution, rounded up likewise: no 1-Lipschitz function into [-1, 1] attains more. At most
         1.1e-14 above `value` up to 10**7 rows.

@@ -51,7 +51,7 @@ def squared_calibration_error(
     Returns
     -------
     float
-        In squared probability units. The plug-in estimate lies in [0, 1]; the debiased one is unbiased for groups that
+        In squared probability units. The plug-in estimate lies in [0, 1]. The debiased one is unbiased for groups that
         always hold two rows or more, and so falls below zero about half the time where calibration is perfect.
 
     Raises

@@ -135,7 +135,7 @@ def squared_averaged_two_bin_error(
 
     Notes
     -----
-    The mean of (y - v) (y' - v') (1 - |v - v'|) over all pairs of rows; debiased, over pairs of different rows, which
+    The mean of (y - v) (y' - v') (1 - |v - v'|) over all pairs of rows. Debiased, over pairs of different rows, which
     weigh w w'. For independent outcomes with probabilities p its expectation is sum w**2 p (1 - p) plus its value with
     p in place of the outcomes, and so least for v = p, at any number of rows. **Rank predictors by the default, never
     by the debiased form**, which is not truthful: leaving out (y - v)**2 rewards predictions that are scattered about

@@ -91,7 +91,7 @@ class AveragedClassScaling(MulticlassRecalibrator):
     scale_, shift_ : ndarray of shape (K,)
         Of each class, by which the result is multiplied, and what is added.
     mixing_ : ndarray of shape (K, K) or None
-        What the other classes add, entry (i, j) being the part of class i in class j, with zeros on the diagonal; None
+        What the other classes add, entry (i, j) being the part of class i in class j, with zeros on the diagonal. None
         above 50 classes.
     weights_ : dict of str to float
         Share of each kind of map: identity, temperature and bend add up to 1/2, and so do those of the classes' own.

@@ -64,7 +64,7 @@ class HistogramBinning(HistogramBinningCurve, Recalibrator):
     n_bins : int, default 15
         Number of bins; there are fewer where ties or few rows leave no more.
     strategy : {"quantile", "ceil", "uniform"}
-        Bins of equal mass, the first and larger parts of ``numpy.array_split`` where rows weigh the same; parts of
+        Bins of equal mass, the first and larger parts of ``numpy.array_split`` where rows weigh the same. Parts of
         ceil(n / n_bins) rows, the last of what is left, as the scaling-binning and T-Cal authors cut them (it counts
         rows, so it takes no weights); or bins of equal width. Ties are never split: they stay with the lower part.
 

@@ -34,7 +34,7 @@ class CertifiedGain(Result):
     ----------
     bound : float
         At most the population's expected Brier score of the predictions less that of E[outcome | prediction], with
-        probability 1 - level; of classes half of it, so that it lies in [0, 1] too. 0 where nothing is proved.
+        probability 1 - level. Of classes half of it, so that it lies in [0, 1] too. 0 where nothing is proved.
     mean_gain : float
         Mean gain of both maps on the half that they were not fitted to.
     n_rows : int

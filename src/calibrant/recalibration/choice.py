@@ -41,7 +41,7 @@ class RecalibrationChoice(Result):
         Of the averaged map, advised or not; None of classes, and below ten events or ten rows without it.
     n_events, n_others : float or None
         Events and rows without the event, or how many they are worth where they weigh differently or belong together
-        and that is less; None of classes.
+        and that is less. None of classes.
     direction : {"right", "wrong", "none"}
         Whether more events are proved where predictions are higher, or fewer, or neither.
     rank_correlation : float or None

@@ -45,7 +45,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         recalibrator. With more than two classes, maps of one probability are fitted class by class, and their results
         are divided by their sum.
     cv : int, splitter or iterable, default 5
-        Number of parts that the rows are split into, with every class in each, or a splitter of scikit-learn's; every
+        Number of parts that the rows are split into, with every class in each, or a splitter of scikit-learn's. Every
         row is predicted once, by a copy of the classifier that was not fitted to it. Not used by a frozen one.
     pos_label : label, optional
         Of two classes the one whose probability is recalibrated and that `summary` is about; by default the second of

@@ -49,8 +49,8 @@ def largest_entry(ridges: list[float], start: float = 0.0) -> float:
 class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, JsonEstimator):  # type: ignore[misc]
     """A map from K class probabilities to corrected ones, fitted to labels.
 
-    ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and
-    labels as `calibrant.door.classes.multiclass_sample` reads them; ``predict(y_prob)`` returns a table.
+    ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and labels as
+    `calibrant.door.classes.multiclass_sample` reads them. ``predict(y_prob)`` returns a table.
 
     See Also
     --------
@@ -229,7 +229,7 @@ class DirichletScaling(MulticlassRecalibrator):
 
     Notes
     -----
-    The K (K - 1) entries off the diagonal are more than most samples can tell: of 100 classes and 10,000 rows they
+    The K (K - 1) entries off the diagonal are more than most samples can tell. Of 100 classes and 10,000 rows they
     would take as much from chance as a log score of half a nat. The estimate is by moments (the score test of a
     variance component): entries are taken as draws around 0, as ridge regression does.
 

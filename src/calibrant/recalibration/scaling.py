@@ -74,7 +74,7 @@ class PlattScaling(PlattCurve, Recalibrator):
     Notes
     -----
     The maximum-likelihood fit, converged to rounding. If a threshold separates the outcomes, or there is one class
-    only, no finite slope maximises the likelihood: outcomes are then smoothed as Platt did, (N + 1) / (N + 2) for ones
+    only, no finite slope maximises the likelihood. Outcomes are then smoothed as Platt did, (N + 1) / (N + 2) for ones
     and 1 / (N + 2) for zeros. If all predictions are equal, the slope is 1. Cost: a sort, then O(m) per step.
 
     References

@@ -31,7 +31,7 @@ class TemperatureScaling(TemperatureCurve, Recalibrator):
     Attributes
     ----------
     temperature_ : float
-        Above 1, predictions are drawn towards 1/2 (with classes, 1/K); between 1e-3 and 1e3, an end being taken if the
+        Above 1, predictions are drawn towards 1/2 (with classes, 1/K). Between 1e-3 and 1e3, an end being taken if the
         maximum of the likelihood is beyond it.
     domain_ : tuple of float or None
         The range of the predictions; None if it was fitted to a table.

@@ -74,13 +74,13 @@ class Segment(Result):
         Kish's effective number of rows; `n_rows` where weights are equal; None for event rates.
     bias_interval : Interval
         Holds the mean over the segment's rows of the outcome's probability minus the prediction, in all segments at
-        once with probability 1 - level, at any number of rows; None for event rates.
+        once with probability 1 - level, at any number of rows. None for event rates.
     pvalue : float
-        Of the hypothesis that the segment is calibrated; valid at any number of rows; None for event rates, and, with
+        Of the hypothesis that the segment is calibrated. Valid at any number of rows. None for event rates, and, with
         all that follows and the interval before, for weights that may tell outcomes.
     qvalue : float
         The same, adjusted for the number of segments (Benjamini and Hochberg; with groups, which may lie in several
-        segments, Benjamini and Yekutieli); None for event rates.
+        segments, Benjamini and Yekutieli). None for event rates.
     reject : bool
         Whether qvalue <= level: the expected share of calibrated segments among those rejected is at most the level;
         None for event rates.
@@ -151,7 +151,7 @@ def calibration_by_segment(
         Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent. A
         group may lie in several segments.
     outcome_free_weights : bool, default False
-        Declare that weights say nothing of outcomes at a given prediction: only then are segments of weighted rows
+        Declare that weights say nothing of outcomes at a given prediction. Only then are segments of weighted rows
         tested, as sums in cells do not say what weights tell. Segments of groups are tested by signs of groups.
     level : float, default 0.05
         Share of false discoveries, and one minus the coverage of the intervals.
@@ -183,14 +183,14 @@ def calibration_by_segment(
     at least 30 equally large groups, which holds for many groups, and by a bound that is proved for any number of them
     (docs/tests.md). Otherwise the test takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal
     intervals, with 0.05, 0.03 and 0.02, and asks how unlikely the number of events of each is. Tails are those of
-    independent outcomes with unequal probabilities: exact up to 512 rows if cells hold one prediction each, else a
-    proved bound, at most 1.31 times as large where measured. If weights are not all 1, Hoeffding's inequality is used.
-    It assumes rows whose outcomes are independent given predictions and weights, and weights that do not depend on
-    outcomes. For event rates nothing is said about chance, since the number of trials is not known. Intervals of the
-    bias are Clopper and Pearson's, which also hold for unequal probabilities, or Hoeffding's for weights that are not
-    all 1, or groups. Without groups the false discovery control assumes independent segments. Derivations are in
-    docs/poisson-binomial.md. Cost: one GROUP BY, then about 1 ms per segment for the worst 1,000, and 0.3 ms for the
-    others.
+    independent outcomes with unequal probabilities. They are exact up to 512 rows if cells hold one prediction each.
+    Else they are a proved bound, at most 1.31 times as large where measured. If weights are not all 1, Hoeffding's
+    inequality is used. It assumes rows whose outcomes are independent given predictions and weights, and weights that
+    do not depend on outcomes. For event rates nothing is said about chance, since the number of trials is not known.
+    Intervals of the bias are Clopper and Pearson's, which also hold for unequal probabilities, or Hoeffding's for
+    weights that are not all 1, or groups. Without groups the false discovery control assumes independent segments.
+    Derivations are in docs/poisson-binomial.md. Cost: one GROUP BY, then about 1 ms per segment for the worst 1,000,
+    and 0.3 ms for the others.
 
     References
     ----------

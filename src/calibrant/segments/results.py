@@ -36,7 +36,7 @@ class FoundSegment(Result):
         Mean of outcome minus prediction: the size of the error.
     bias_interval : Interval
         Holds the mean over its rows of the outcome's probability minus the prediction, in all tested segments at once
-        with probability 1 - level, at any number of rows; of rows in groups nearly so, where groups are many.
+        with probability 1 - level, at any number of rows. Of rows in groups nearly so, where groups are many.
     direction : str
         "too low" or "too high": predictions, where the evidence is strongest.
     where : tuple of float

@@ -273,7 +273,7 @@ def find_segments(
     ------
     InputError
         If a column or parameter cannot be used: a feature that is constant, nested, of times of day, of texts that are
-        all different, or the outcome or prediction itself; if there are too many segments, or too few resamples; with
+        all different, or the outcome or prediction itself. If there are too many segments, or too few resamples. With
         `groups` if too few hold events, or there are more than 5,000,000 rows.
 
     See Also
@@ -293,9 +293,9 @@ def find_segments(
     nearly so with many groups. Segments need events, and non-events, in the equal of 30 groups; ``n_few_groups`` says
     how many combinations were left out for that. Beside it e-values of each segment's total, with a hundredth of the
     level, are proved for groups of any kind. Rows of a lazy table of more than 5,000,000 are not read: segments are
-    summed by the table's engine in 64 cells of predictions and tested by proved tails, with Holm's correction; nothing
+    summed by the table's engine in 64 cells of predictions and tested by proved tails, with Holm's correction. Nothing
     is redrawn, and ``summed`` is true. Cost: a sort, then O(n) per resample and combination of features, on all
-    processors; about 128 bytes per row and processor, and 4 per row and combination.
+    processors. About 128 bytes per row and processor, and 4 per row and combination.
 
     References
     ----------

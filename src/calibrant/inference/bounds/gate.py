@@ -123,8 +123,9 @@ def calibration_gate(
         Share of rows that were kept of each outcome, one by one, such as ``{0: 0.1, 1: 1.0}``: the limit is about the
         population that they were kept from. Without weights and trials.
     max_weight : float, optional
-        Needed with weights, trials or groups: the most that one row can weigh (of trials: their number, times the
-        weight), or with groups a whole group (without weights: its number of rows), known before the rows were drawn.
+        Needed with weights, trials or groups: the most that one row can weigh, known before the rows were drawn. Of
+        trials their number times the weight. With groups it is the most of a whole group; without weights its number of
+        rows.
     max_distance : float
         The limit, in (0, 1).
     level : float, default 0.05

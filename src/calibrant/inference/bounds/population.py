@@ -111,7 +111,7 @@ def population_bounds(
     Raises
     ------
     InputError
-        If a column or the level cannot be used; if rows can weigh differently and `max_weight` is not given, or is less
+        If a column or the level cannot be used. If rows can weigh differently and `max_weight` is not given, or is less
         than the weight of a row.
 
     See Also
@@ -122,7 +122,7 @@ def population_bounds(
     -----
     Both quantities are suprema of means over a class of functions no larger than |y - v|. So a single fixed function
     decides whether the population's is far above the sample's, and no union bound over the class is needed. For the
-    lower end a function learned from some of the rows is tried on the others; which ones is drawn once the rows are
+    lower end a function learned from some of the rows is tried on the others. Which ones is drawn once the rows are
     sorted, with a fixed seed, so that the same rows give the same bounds. Constants and proofs are in docs/bounds.md.
     Cost: the two errors of the sample, and a pass over the rows.
 

@@ -129,8 +129,9 @@ def regret_bounds(
         Share of rows that were kept of each outcome, one by one, such as ``{0: 0.1, 1: 1.0}``: bounds are of the
         population that they were kept from. Without weights and trials.
     max_weight : float, optional
-        Needed with weights, trials or groups: the most that one row can weigh (of trials: their number, times the
-        weight), or with groups a whole group (without weights: its number of rows), known before the rows were drawn.
+        Needed with weights, trials or groups: the most that one row can weigh, known before the rows were drawn. Of
+        trials their number times the weight. With groups it is the most of a whole group; without weights its number of
+        rows.
     threshold : float, optional
         Strictly between 0 and 1: rows with predictions from here on are acted on. Without it the bound holds for all
         thresholds.
@@ -147,7 +148,7 @@ def regret_bounds(
     Raises
     ------
     InputError
-        If a column or an option cannot be used; if rows can weigh differently and `max_weight` is not given, or is less
+        If a column or an option cannot be used. If rows can weigh differently and `max_weight` is not given, or is less
         than the weight of a row.
 
     See Also
@@ -159,10 +160,10 @@ def regret_bounds(
     Regret is a supremum of means of what one cut gains over another, never above 1. One of them is the population's
     best, for any sample, so that only one mean needs a bound: for a bet x fixed beforehand the population's regret is
     at most (1 - exp(-(x m + L / n))) / x, where m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's
-    square added row by row, and exp(-L) is the probability of failure; the least of three bets is taken. m is the exact
+    square added row by row, and exp(-L) is the probability of failure. The least of three bets is taken. m is the exact
     supremum over all thresholds and cuts. With weights, trials or groups the square is that of a unit's weight times
     what its gain falls short of the bound, and above 1,500 distinct predictions the bound allows for cuts within ranges
-    of them; the decision loss is then at most twice the largest regret. For the lower end cuts learned from some of the
+    of them. The decision loss is then at most twice the largest regret. For the lower end cuts learned from some of the
     rows are tried on the others, as in `population_bounds`. "Within" rests on the upper end alone and "beyond" on the
     lower one, so each has the whole level. Cost: a sort, then 12 passes of O(m log m); with weights, trials or groups
     O(min(m, 1500)^2).

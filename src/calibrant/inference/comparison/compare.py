@@ -133,7 +133,7 @@ def compare_calibration(
         each id once. ``items="in order"`` says that rows follow one another alike.
     measure : str or callable, default "smooth_calibration_error"
         What is compared: the name of any registered measure, with its default parameters, or a function of outcomes (or
-        event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called
+        event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``. It is called
         from threads, with ``sample_weight`` where there are weights or trials.
     level : float, default 0.05
         Largest probability that the interval misses the population's difference.
@@ -162,13 +162,12 @@ def compare_calibration(
     the standard error; noise that both predictors share cancels. An error is biased upwards near 0, where a plain
     bootstrap misses the truth, and noise may hide an error there. So outcomes are also redrawn as if the first
     predictor were calibrated, the second, and the mean of both. In each of these the true difference is known, and the
-    interval is made longer by how far the redrawn differences miss it; less so the further the rows are from that case.
+    interval is made longer by how far the redrawn differences miss it. Less so the further the rows are from that case.
     Predictors of different rows share no noise: each error's own mean and quantile under chance are added. Of the same
     items halves are halves of items, and both outcomes are redrawn together, as dependent as they are seen to be: each
-    with its predictions or with its isotonic fit as chances (docs/tests.md). With groups
-    whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as the rows show.
-    docs/tests.md has the reasons and the measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for
-    each resample.
+    with its predictions or with its isotonic fit as chances (docs/tests.md). With groups whole groups are halved, and
+    redrawn outcomes of a group share a normal effect, as large as the rows show. docs/tests.md has the reasons and the
+    measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for each resample.
 
     References
     ----------

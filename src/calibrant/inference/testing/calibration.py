@@ -200,7 +200,7 @@ def calibration_test(
         Which group each row belongs to, such as a patient or a day, if only rows of different groups are independent.
         Rows in ranges of predictions with too few groups are tested by their total, with a bound for any dependence.
     outcome_free_weights : bool, default False
-        Declare that weights say nothing of outcomes at a given prediction: then they stay where outcomes are redrawn,
+        Declare that weights say nothing of outcomes at a given prediction. They then stay where outcomes are redrawn,
         which is exact at any number of rows.
     sampling_fractions : mapping, optional
         Share of rows that were kept of each outcome, such as ``{0: 0.1, 1: 1.0}``: the population is tested, exactly.
@@ -228,12 +228,12 @@ def calibration_test(
 
     Notes
     -----
-    Each component has p-values by formula; their minimum is made comparable by a quantile of the redraws and the
-    outcomes together, and the smallest of all is compared with the redraws'. This keeps the level at any number of
-    rows. If no redraw is as extreme, Chernoff bounds along fixed directions give p-values below 1 / (1 + n_resamples).
-    Cost: a sort, then O(n) per resample; unweighted rows with more than 20,000 distinct predictions are pooled into at
-    most 2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled; where weights
-    are redrawn, or rows with weights lie in groups, there is no bound on the tail.
+    Each component has p-values by formula. Their minimum is made comparable by a quantile of the redraws and the
+    outcomes together. The smallest of all is compared with the redraws'. This keeps the level at any number of rows. If
+    no redraw is as extreme, Chernoff bounds along fixed directions give p-values below 1 / (1 + n_resamples). Cost: a
+    sort, then O(n) per resample. Unweighted rows with more than 20,000 distinct predictions are pooled into at most
+    2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled; where weights are
+    redrawn, or rows with weights lie in groups, there is no bound on the tail.
 
     References
     ----------

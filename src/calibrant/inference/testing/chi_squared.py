@@ -72,9 +72,9 @@ def hosmer_lemeshow_test(
     Returns
     -------
     HosmerLemeshowResult
-        The sum over groups of (ones - expected)^2 / (sum of v (1 - v) over the rows of the group);
-        with weights w, (sum of w (y - v))^2 / (sum of w^2 v (1 - v)), or over the variance of w (y - v) where both
-        are drawn again (docs/weights.md).
+        The sum over groups of (ones - expected)^2 / (sum of v (1 - v) over the rows of the group). With weights w, (sum
+        of w (y - v))^2 / (sum of w^2 v (1 - v)), or over the variance of w (y - v) where both are drawn again
+        (docs/weights.md).
 
     Raises
     ------

@@ -52,7 +52,7 @@ class ClassEvidence(Result):
         The same, adjusted for the number of classes.
     direction : str or None
         "too high" or "too low" if the evidence is strongest in all of the rows or a quarter of them, "too confident" or
-        "not confident enough" if it is strongest in the contrast of high and low probabilities; None if the p-value is
+        "not confident enough" if it is strongest in the contrast of high and low probabilities. None if the p-value is
         1.
     bias_interval : Interval or None
         Holds the mean difference of true and predicted probability, each end at half the level for this class alone;
@@ -177,7 +177,7 @@ def class_wise_test(
     quarters (a sixteenth each). The smallest of their p-values, each divided by its share, is a p-value at any number
     of rows; nothing is redrawn. With groups the six sums are bounded group by group. With weights each is divided by
     the root of the sum of its squares, and compared with Student's distribution with as many degrees as it has rows (or
-    groups) in effect, less one; below ten of them it is no evidence. p-values of classes are adjusted by Benjamini and
+    groups) in effect, less one. Below ten of them it is no evidence. p-values of classes are adjusted by Benjamini and
     Yekutieli's procedure: as each row has one label, classes depend on one another, and it controls the false-discovery
     rate under any dependence. Its adjusted p-values are 1 + 1/2 + ... + 1/K times those of Benjamini and Hochberg.
     Cost: O(n K).

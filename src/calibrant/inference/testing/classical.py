@@ -115,7 +115,7 @@ def cox_test(
     Notes
     -----
     With residuals r = y - v, variances u = v (1 - v) and log-odds l centred by them, the statistic is (sum r)^2 / sum u
-    + (sum r l)^2 / sum u l^2; weights w turn r into w r and u into w^2 u. It is chi-squared with two degrees of freedom
+    + (sum r l)^2 / sum u l^2. Weights w turn r into w r and u into w^2 u. It is chi-squared with two degrees of freedom
     in large samples, one if the predictions are a single value. It detects lines only: a predictor wrong in other ways
     can pass. Cost: a sort, then a logistic fit of two numbers per resample.
 

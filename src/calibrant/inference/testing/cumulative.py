@@ -78,7 +78,7 @@ def cumulative_calibration_test(
 
     Notes
     -----
-    C(u) = sum of w (y - v) over rows with v <= u, from C = 0; equal predictions are one step, so no random jitter is
+    C(u) = sum of w (y - v) over rows with v <= u, from C = 0. Equal predictions are one step, so no random jitter is
     needed. ``asymptotic_pvalue`` is that of the range, or the maximum, of Brownian motion. Cost: a sort, then one pass
     per resample.
 

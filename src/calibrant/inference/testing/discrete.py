@@ -119,7 +119,7 @@ def discrete_calibration_test(
     -----
     The number of ones among N rows that predict v is Binomial(N, v) if v is calibrated. Its two-sided p-value adds up
     all counts no more likely than the observed one. The predictions as a whole are tested by t min p over t values.
-    Nothing is resampled or asymptotic. If a prediction of 0 or 1 is contradicted the p-value is 0; it is reported, like
+    Nothing is resampled or asymptotic. If a prediction of 0 or 1 is contradicted the p-value is 0. It is reported, like
     any that underflows, as 2.2e-308, and ``impossible`` names the row. Cost: O(n log n) plus the binomial tests.
 
     References

@@ -52,7 +52,7 @@ def smooth_calibration_test(
         Predicted probabilities, in [0, 1].
     sample_weight : column of shape (n,), optional
         Non-negative weights. They may tell outcomes: two values, one for each outcome, are taken to undo a sampling by
-        outcome; other weights are redrawn with outcomes, which needs many rows (docs/weights.md).
+        outcome. Other weights are redrawn with outcomes, which needs many rows (docs/weights.md).
     trials : column of shape (n,), optional
         Independent outcomes behind each row, whole numbers from 1.
     groups : column of shape (n,), optional
@@ -60,7 +60,7 @@ def smooth_calibration_test(
         redrawn where groups are many and alike enough, and the total of the other rows has a bound for any dependence
         (docs/calibration-test.md).
     outcome_free_weights : bool, default False
-        Declare that weights say nothing of outcomes at a given prediction: then they stay where outcomes are redrawn,
+        Declare that weights say nothing of outcomes at a given prediction. They then stay where outcomes are redrawn,
         which is exact at any number of rows.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.

@@ -84,13 +84,13 @@ def tcal_test(
     random_state : int, numpy.random.Generator or None
         The same number gives the same result, with any number of threads and any order of rows.
     critical_value : {"label_resampling", "consistency_resampling", "theorem"}
-        Redraw the labels from the predictions, which is exact at any n; redraw rows as well; or the constant of the
+        Redraw the labels from the predictions, which is exact at any n. Redraw rows as well; or the constant of the
         paper's Theorem 3, which needs no resampling but has little power.
     null_error : float, default 0
         Largest l2 calibration error that still counts as calibrated: c0 n^(-2 s / (4 s + K - 1)) in the composite null
         of Remark 4. Above 0 it needs ``critical_value="theorem"``.
     reduction : {"canonical", "top_label", "class_wise"}
-        With K classes: test the whole vector; the largest probability against whether it was right; or each class by
+        With K classes: test the whole vector. The largest probability against whether it was right; or each class by
         itself at level / K, so that the probability of any false rejection stays below the level.
     correction : {"joint", "bonferroni"}
         How the scales of the adaptive test share the level: by the smallest p-value's place among those of the
@@ -121,14 +121,14 @@ def tcal_test(
 
     whose mean is 0 for calibrated predictions. Bins are equal intervals, or with K classes the m^(K-1) simplices of
     equal volume of Appendix B.3. With R resamples, p = (1 + number of resampled statistics at least as large) / (1 + R)
-    at each scale. Jointly, every resample gets such p-values among all others, and its smallest; p is the share of the
+    at each scale. Jointly, every resample gets such p-values among all others, and its smallest. P is the share of the
     resamples whose smallest is no larger (of equal ones, whose largest standardised statistic is no smaller). With
     Bonferroni's correction p = min(1, B min p) over B scales. Never 0, and with labels redrawn valid at any n.
 
     Class probabilities give twice the statistic of the same predictions as one column where K = 2, because a residual
     then counts for both classes.
 
-    The theorem's bound is that of its proof, K sqrt(2 / level) sqrt(cells with two rows or more) / n; the paper puts
+    The theorem's bound is that of its proof, K sqrt(2 / level) sqrt(cells with two rows or more) / n. The paper puts
     m^(K-1) and n^2 / m^(K-1) for the number of cells, the latter only true if predictions spread evenly. The composite
     null adds null_error^2, the mean that the statistic may then have and that Remark 4's threshold leaves out.
 

@@ -83,7 +83,7 @@ def two_sample_calibration_test(
     y_prob : array-like of shape (n,) or (n, K)
         Predicted probabilities of the event, or of each class.
     test : {"multiscale_permutation", "permutation", "chi_squared"}
-        How two samples are compared: a U-statistic at 2, 4, ..., 2^B bins per unit; the same at the number of bins that
+        How two samples are compared: a U-statistic at 2, 4, ..., 2^B bins per unit. The same at the number of bins that
         `smoothness` fixes; or the unnormalised chi-squared statistic there. All take critical values by permutation.
     smoothness : float, optional
         Hölder smoothness s; needed by all but the multi-scale test, which must not have it.
@@ -115,10 +115,10 @@ def two_sample_calibration_test(
 
     Notes
     -----
-    Rows are halved at random. Where class k happened in the first half, the predictions form one sample; where it is
+    Rows are halved at random. Where class k happened in the first half, the predictions form one sample. Where it is
     drawn from the prediction in the second half, the other. Both have one law if the predictions are calibrated. The
-    rest of the alternatives shows in the means of y - z or z (y - z), which Chebyshev's inequality tests. Each of the
-    3 K tests has level / (3 K).
+    rest of the alternatives shows in the means of y - z or z (y - z), which Chebyshev's inequality tests. Each of the 3
+    K tests has level / (3 K).
 
     Half the rows stand in for the labels, so this has less power than `tcal_test`; it is here for the theory and for
     comparison. The paper leaves a constant of the chi-squared critical value open, so permutations are used. Cost: O(n

@@ -219,7 +219,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     -----
     Fit it to rows that the model was not trained on. Numbers are cut at quantiles (ten cells; fewer for pairs if rows
     are few), and so are days; times are taken as days. Categories are compared as text, the 300 most frequent each in a
-    cell and all others, new ones included, together; missing values have a cell of their own. In pairs the prediction
+    cell and all others, new ones included, together. Missing values have a cell of their own. In pairs the prediction
     counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a feature or pair
     are shrunk by the variance that its own cells show; see docs/recalibration.md. Trees are fitted by lightgbm if it is
     installed, else more slowly by scikit-learn. Cost: cv + 1 fits of each repair (two where one part is left out); of
