@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import diags_array, vstack
 
-from calibrant import smooth_calibration_error, smooth_calibration_witness
+from calibrant import smooth_calibration_error, smooth_calibration_witness, threads
 from calibrant.door.sample import Sample
 from calibrant.measures import smooth
 from tests.oracles import smooth as oracle
@@ -171,7 +171,9 @@ def test_blocks_are_refused_only_where_keys_cannot_be_told_apart_or_most_rows_ar
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "calibrated", "overconfident", "alternating", "adversarial", "heavy"])
 def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
-    rng, n, weight = np.random.default_rng(0), 2 * 10**6 + 77, None
+    rng, n, weight = np.random.default_rng(0), 2**18 + 77, None
+    for module in (smooth, threads):  # two of them with an eighth of the rows
+        monkeypatch.setattr(module, "WORTH_A_THREAD", 2**18)
     if kind in KINDS:
         y, v = many(rng, n, kind)
         y = np.round(y)

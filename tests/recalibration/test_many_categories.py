@@ -120,6 +120,7 @@ def test_neighbours_share_a_value_where_trees_have_too_few_bins(values, fewer):
 
 def test_many_rows_leave_one_part_out(monkeypatch):
     """Every method is then scored on the rows of that part; rows in groups are all left out in turn."""
+    monkeypatch.setattr(boosting, "_MOST_TREES", 10)
     monkeypatch.setattr("calibrant.recalibration.by_segment.estimator._MANY_ROWS", 400)
     table, y, _ = drawn(20, n=2000)
     fits = []
