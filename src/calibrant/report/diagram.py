@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _WITNESS_POINTS = 401
 _BARS = 50  # of the histogram
 _MOST_TICKS = 6  # of log-odds
+_NAMED, _DIAGONAL = "calibrant curve", "calibrant diagonal"
+_DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
+_MARKERS = "osD^v"
 _SIDES = (("high", r"\\\\"), ("low", "////"))
 
 
@@ -47,6 +50,41 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None, examples: Sequence[Reg
         ax.plot(ends, [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5)
     tidy(ax)
     legend(ax)
+    return ax
+
+
+def draw_named(audit: Drawable, ax: Axes | None, name: str | None, color: Any) -> Axes:
+    """Draw curve and band of one of several models, in the reader's own style; the first on an Axes draws the diagonal.
+
+    Lines are told apart by dashes as well; a colour that is not given is the next of the style's.
+    """
+    ax = ax if ax is not None else new_axes()
+    table, (low, high) = audit.reliability, limits(audit)
+    bottom, top = heights(table, low, high, [])
+    earlier = sum(line.get_gid() == _NAMED for line in ax.lines)
+    if earlier:
+        (left, right), (foot, head) = ax.get_xlim(), ax.get_ylim()
+        low, high, bottom, top = min(low, left), max(high, right), min(bottom, foot), max(top, head)
+        for line in ax.lines:
+            if line.get_gid() == _DIAGONAL:
+                line.remove()
+    axis: Axis = "log-odds" if ax.get_xscale() == "logit" or (not earlier and table.axis == "log-odds") else "linear"
+    set_axis(ax, axis, (low, high), (bottom, top))
+    at = probability(_between((low, high), axis, 99), axis)
+    ax.plot(at, at, color="0.5", lw=0.8, ls=":", zorder=1, gid=_DIAGONAL)
+    x, y = table.prediction, table.outcome
+    (line,) = ax.plot(x, y, color=color, ls=_DASHES[earlier % len(_DASHES)], label=name, gid=_NAMED, zorder=3)
+    there, alone = _apart(y) if table.kind == "curve" else (np.zeros(x.size, bool), np.ones(x.size, bool))
+    if table.kind != "curve":
+        line.set(linestyle="none", marker=_MARKERS[earlier % len(_MARKERS)])
+    ax.plot(x[alone], y[alone], color=line.get_color(), marker=line.get_marker() or "o", ls="", zorder=3)
+    if table.band_lower is not None and table.band_upper is not None:
+        look: dict[str, Any] = {"color": line.get_color(), "alpha": 0.2, "zorder": 2}
+        ax.fill_between(x, table.band_lower, table.band_upper, where=there, lw=0, **look)
+        ax.vlines(x[alone], table.band_lower[alone], table.band_upper[alone], lw=4, **look)
+    ax.set(xlabel="prediction", ylabel="observed rate")
+    if name is not None:
+        ax.legend()
     return ax
 
 

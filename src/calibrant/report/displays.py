@@ -19,7 +19,7 @@ from calibrant.findings.arrays import audit
 from calibrant.findings.reliability import Reliability, reliability
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness, witness_from_sample
-from calibrant.report.diagram import draw_density, draw_diagram, draw_witness
+from calibrant.report.diagram import draw_density, draw_diagram, draw_named, draw_witness
 from calibrant.report.look import COLOURS, new_axes
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class ReliabilityDisplay:
         level: float = 0.05,
         axis: Literal["auto", "linear", "log-odds"] = "auto",
         ax: Axes | None = None,
+        name: str | None = None,
+        color: Any = None,
     ) -> Self:
         """Draw outcomes against predictions.
 
@@ -89,6 +91,11 @@ class ReliabilityDisplay:
             axis.
         ax : matplotlib Axes, optional
             New ones by default.
+        name : str, optional
+            What the legend calls the model: several may then be drawn on one `ax`, each as its curve and band alone, in
+            the style that matplotlib is set to.
+        color : color of matplotlib, optional
+            Of the curve and its band, drawn likewise; by default the next of the style.
 
         Returns
         -------
@@ -104,7 +111,9 @@ class ReliabilityDisplay:
         one_of(axis, ("auto", "linear", "log-odds"), "axis")
         table = reliability(sample, check_level(level), axis=None if axis == "auto" else axis)
         rate = float(dot(sample.mass(), sample.prediction) + sample.residual().sum())
-        return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(ax)
+        return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(
+            ax, name=name, color=color
+        )
 
     @classmethod
     def from_estimator(
@@ -118,6 +127,8 @@ class ReliabilityDisplay:
         level: float = 0.05,
         axis: Literal["auto", "linear", "log-odds"] = "auto",
         ax: Axes | None = None,
+        name: str | None = None,
+        color: Any = None,
     ) -> Self:
         """Draw the probabilities that a fitted classifier of two classes predicts; the rest as `from_predictions`."""
         return cls.from_predictions(
@@ -126,15 +137,18 @@ class ReliabilityDisplay:
             level=level,
             axis=axis,
             ax=ax,
+            name=name,
+            color=color,
         )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy takes along: the numbers, not the drawing."""
         return {**self.__dict__, "ax_": None}
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the diagram on `ax`, new ones by default."""
-        self.ax_ = draw_diagram(self, ax)
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, color: Any = None) -> Self:
+        """Draw the diagram on `ax`, new ones by default; with a name or a color as one of several."""
+        one = name is None and color is None
+        self.ax_ = draw_diagram(self, ax) if one else draw_named(self, ax, name, color)
         return self
 
     def plot_counts(self, ax: Axes | None = None) -> Axes:

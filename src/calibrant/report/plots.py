@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from calibrant.report.diagram import draw_density, draw_diagonal, draw_diagram, draw_line, legend, set_axis
+from calibrant.report.diagram import draw_density, draw_diagonal, draw_diagram, draw_line, draw_named, legend, set_axis
 from calibrant.report.frame import heights, limits, place
 from calibrant.report.look import COLOURS, STYLE, as_svg, drawn, tidy
 
@@ -38,8 +38,10 @@ _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
 """Colour, dashes and marker of each of several audits: told apart in grey as well."""
 
 
-def draw_audit(audit: Audit, ax: Axes | None = None) -> Axes:
-    """Draw an audit's diagram, with the examples that its headline tells."""
+def draw_audit(audit: Audit, ax: Axes | None = None, name: str | None = None, color: Any = None) -> Axes:
+    """Draw an audit's diagram, with the examples that its headline tells; with a name or a color as one of several."""
+    if name is not None or color is not None:
+        return draw_named(audit, ax, name, color)
     return draw_diagram(audit, ax, audit.answer.examples)
 
 
