@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant import InputError, audit_table, calibration_test, censored_outcomes
+from calibrant import InputError, audit_table, calibration_test, censored_outcomes, clinical_calibration
+from calibrant.decisions import decision_curve
 from tests.strategies import examples
 
 
@@ -136,3 +137,27 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
     for parts in ({"by": "s"}, {"drift": "s"}, {"find": "s"}):
         with pytest.raises(InputError, match="horizon: is of all rows together"):
             audit_table(table, **of, **parts)
+
+
+def test_two_years_with_a_third_unknown_have_a_panel_a_decision_curve_and_a_picture():
+    # The examiners' case: complete rows alone call right risks too low, and risks a quarter too high right.
+    rng = np.random.default_rng(0)
+    risk = rng.uniform(0.05, 0.6, 4000)
+    came, left = -730 * np.log(rng.random(4000)) / -np.log(1 - risk), rng.uniform(30, 1800, 4000)
+    known = censored_outcomes(np.minimum(came, left), came <= left, horizon=730)
+    assert 0.31 < known.n_unknown / 4000 < 0.33
+    for times, complete, right in ((1.0, False, True), (1.25, True, False)):
+        v, few = risk * times, {"n_resamples": 39, "random_state": 0}
+        panel = clinical_calibration(known.y_true, v, sample_weight=known.sample_weight, **few)
+        alone = clinical_calibration(known.y_true[known.known], v[known.known], **few)
+        held = [
+            each.observed_expected.interval.low <= 1.0 <= each.observed_expected.interval.high
+            for each in (panel, alone)
+        ]
+        assert held == [right, complete]
+        assert panel.observed_expected.value == pytest.approx((came <= 730).mean() / v.mean(), abs=0.05)
+    curve = decision_curve(known.y_true, risk, sample_weight=known.sample_weight)
+    everyone = decision_curve((came <= 730).astype(float), risk)
+    at = np.array([0.1, 0.2, 0.3, 0.4])
+    got, full = (np.interp(at, each.thresholds, each.net_benefit) for each in (curve, everyone))
+    assert got == pytest.approx(full, abs=0.02)
