@@ -617,7 +617,19 @@ def _by_group(audit: Audit) -> str:
 def standing(audit: Audit) -> str:
     """The fourth line: how well predictions rank, for a useless predictor can be calibrated; and what is assumed."""
     units = "rows are" if audit.n_groups is None else f"{counted(audit.n_groups, 'group is', 'groups are')}"
-    return f"{_discrimination(audit)} Assumed: {units} independent."
+    return f"{_discrimination(audit)} Assumed: {units} independent{_how_known(audit)}."
+
+
+def _how_known(audit: Audit) -> str:
+    """What else is assumed of how rows came to be known."""
+    if audit.followed is not None:
+        within = "" if audit.followed.strata is None else f" within {audit.followed.strata}"
+        return f"; they leave independently of the event{within}"
+    if audit.sampling_fractions is None:
+        return ""
+    without, events = (f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
+    seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
+    return f"; {without} of non-events and {events} of events were kept{seen}"
 
 
 def _discrimination(audit: Audit) -> str:
