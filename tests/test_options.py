@@ -146,6 +146,7 @@ VALUES = {
         "--max-distance": Value(("0.3",)),
         "--threshold": Value(("0.3",)),
         "--html": Value(("out.html",)),
+        "--all": Value(),
         "--certificate": Value(("proof.json",)),
         "--items": Value(("in order",)),
         "--level": Value(("0.3",)),
@@ -199,6 +200,9 @@ PYTHON = (
 )
 """Words that Python's callers know, and the command line's do not."""
 
+PRINTS = ("--json", "--all")
+"""What is printed: JSON, in which every other option is looked for, or more of the page."""
+
 NAMES = {
     command: [max(each.opts, key=len) for each in COMMANDS[command].params if each.param_type_name == "option"]
     for command in COMMANDS
@@ -233,7 +237,7 @@ PAIRS = [
     (command, mode, option, other)
     for command, mode, option in CASES
     for other in NAMES[command]
-    if other not in (option, "--json") and not VALUES[command][option].if_any
+    if other not in (option, *PRINTS) and not VALUES[command][option].if_any
 ]
 
 
@@ -242,6 +246,12 @@ PAIRS = [
 @given(st.sampled_from(PAIRS))
 def test_so_it_does_beside_every_other(case):
     matters_or_is_refused(*case)
+
+
+def test_more_of_the_page_is_refused_beside_json():
+    done = outcome("audit", "rows", "", ("--all", "--json"))
+    assert (done[0], done[2]) == (2, "")
+    assert done[1] == "calibrant: --all: has no effect beside --json, which prints everything\n"
 
 
 @pytest.mark.parametrize("other", ["--sample-weight", "--groups"])
@@ -264,7 +274,7 @@ def _matters_or_is_refused(command, mode, option, other, variant):
         own = (*_without(own, other), other, *more.args)
         beside = tuple(each for each in (*beside, *more.beside) if not {*beside, *more.beside} & set(own))
     base, args = (*own, *beside), (*own, *beside, option, *value.args)
-    if command in ("audit", "gate") and option != "--json":
+    if command in ("audit", "gate") and option not in PRINTS:
         base, args = (*base, "--json"), (*args, "--json")
     with pytest.MonkeyPatch.context() as patch:
         if "summed" in mode:

@@ -55,7 +55,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ),
     (
         "recalibration/curves/averaged.py",
-        "_fit",
+        "fit_cells",
         "1.0",
         "1.25",
         "self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}",

@@ -90,6 +90,8 @@ def audit_file(
     options["y_prob"] = forecasts[0] if len(forecasts) == 1 else None
     idle = {"random_state"} if len(files) > 1 else set()  # which a comparison draws by
     with explained(), Progress(max(len(files), len(forecasts))) as progress:
+        if json and everything:
+            raise InputError("--all", "has no effect beside --json, which prints everything")
         request = AuditRequest.from_command(options, given() - idle)  # before anything that takes longer to load
         from calibrant.cli.ahead import compile_beside
 
