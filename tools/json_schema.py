@@ -251,7 +251,7 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"calibrant audit --json, layout {SCHEMA}",
         "description": "Of one file an audit; of two, both audits and how they compare. New names may come at any "
-        "time. What each name means is in docs/report.md. A number may be null only where its description says when.",
+        "time. What each name means is in docs/api/json.md. A number may be null only where its description says when.",
         "anyOf": [{"$ref": "#/$defs/audit"}, {"$ref": "#/$defs/comparison"}],
         "$defs": {"audit": expanded(AUDIT), "comparison": expanded(COMPARISON)},
     }

@@ -1,4 +1,4 @@
-"""The audit and a gate's result as plain dicts, lists, numbers and words: their JSON's layouts (docs/report.md)."""
+"""The audit and a gate's result as plain dicts, lists, numbers and words: their JSON's layouts (docs/api/json.md)."""
 
 from __future__ import annotations
 
