@@ -196,7 +196,7 @@ def test_one_sketch_counts_once_in_a_state_under_any_name(tmp_path):
 
 def test_a_state_remembers_its_premises(tmp_path):
     state = tmp_path / "st.gate"
-    first = clicks(300, weight=1.0, customer_id=1)
+    first = clicks(300, weight=1.0).assign(customer_id=np.arange(300) // 2)
     first.loc[4, "y_prob"] = np.nan
     options = ("--y-true", "y_true", "--y-prob", "y_prob", *LIMIT, "--anytime", state)
     first["y_true"] = np.where(first["y_true"] == 1, "yes", "no")
