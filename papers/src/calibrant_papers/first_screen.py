@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.findings.reliability import Reliability, fitted_curve, reliability
+from calibrant.inference.testing.calibration import calibration_test_on_sample
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant_papers.predictions import top_label
 from calibrant_papers.processors import on_all_processors
@@ -23,6 +24,7 @@ Draw = Callable[[np.random.Generator, int], FloatArray]
 Truth = Callable[[FloatArray], FloatArray]
 
 _LEVEL, _SCREENED = 0.05, 50  # rows that a window needs
+_RESAMPLES = 199  # of the test
 _RUNS = {500: 40, 1500: 10, 5000: 40, 50_000: 5}  # samples of each size
 
 
@@ -120,7 +122,7 @@ def first_screen(quick: bool = False, data: Path | None = None) -> Reproduction:
         + table(["network", "windows", "smoothed", "averaged map"], files)
         + f"\n## Planted truths\n\nSamples a line: {', '.join(f'{many} of {n:,} rows' for n, many in runs.items())}. *Windows*: as above. *Band*: share of "
         "samples whose whole truth lies inside at 120 quantiles of the rows. *Width*: mean half width there. *Direction*: "
-        "what is read off the posterior, whatever a test says. *Claimed / true*: median, over the two clearest ranges that are told, of the "
+        "what an audit states: where the test rejects, what is read off the posterior. *Claimed / true*: median, over the two clearest ranges that are told, of the "
         "claimed over the true mean error.\n\n"
         + table(["truth", "rows", "windows", "band", "width", "direction", "claimed / true"], rows)
         + "\n## Directions and examples\n\n*Right*: of the directions that are stated where there is one. *Calibrated named*: "
@@ -197,6 +199,10 @@ def _of_shape(name: str, n: int, trials: int) -> tuple[int, int, int, float, Cou
         off, looked = off + some, looked + every
         inside, half = _band(found, np.unique(np.quantile(v, (np.arange(120) + 0.5) / 120)), rate)
         held, width = held + inside, width + half / trials
+        # An audit states a direction, and tells ranges, where the test rejects.
+        if not calibration_test_on_sample(sample, _LEVEL, _RESAMPLES, trial).reject:
+            directions[None] += 1
+            continue
         directions[found.direction] += 1
         for region in found.regions[:2]:
             here = (v >= region.low) & (v <= region.high)

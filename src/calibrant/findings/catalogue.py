@@ -177,7 +177,7 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
         return f"{_SAID[answer.direction]}: by groups, {_numbers(audit.group_line)}."
     if answer.state == "no evidence":
-        return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit)}."
+        return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     if answer.state == "too few rows":
         rows = counted(audit.n_rows, "row")
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
@@ -233,13 +233,13 @@ def _reality(answer: Answer, audit: Audit) -> str:
     return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
 
 
-def _at_most(answer: Answer, audit: Audit) -> str:
-    """The upper end beside the limit that it keeps to."""
+def _at_most(answer: Answer, audit: Audit, *, rows: bool = False) -> str:
+    """The upper end beside the limit that it keeps to; with the number of rows where no other sentence has it."""
     assert answer.interval is not None
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     limit = as_points(asked(answer.max_distance))
-    rows = counted(audit.n_rows, "row")
-    return f"at most {most} on average, below the limit of {limit} ({confidence(audit.level)} confidence; {rows})"
+    of = f"; {counted(audit.n_rows, 'row')}" if rows else ""
+    return f"at most {most} on average, below the limit of {limit} ({confidence(audit.level)} confidence{of})"
 
 
 def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
@@ -273,7 +273,7 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
 
 def _may_hide(answer: Answer, audit: Audit) -> str:
     if answer.interval is None:
-        return f"How large an error may hide is not bounded without {MAX_WEIGHT}, {_most_of_one(audit)}."
+        return "How large an error may hide is not known."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     hide = f"An error of up to {most} on average could still hide here ({confidence(audit.level)} confidence)."
     if answer.interval.high > answer.max_distance:
@@ -291,7 +291,7 @@ def _could_cost(audit: Audit) -> str:
 
 def _how_far(answer: Answer, audit: Audit) -> str:
     """How far predictions would have to move: of these rows, and likely of the population."""
-    which = "Probabilities of the most probable class" if audit.classes is not None else "Predictions"
+    which = "Predictions" if audit.classes is None else "Those of the most probable class"
     move = f"{which} would have to move by {in_points(in_short(answer.size))} on average"
     if answer.interval is None:
         if audit.rates:
@@ -483,13 +483,13 @@ def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
     if action == "none":
         return [advice.words] if answer.state == "worth correcting" else []
     by = "" if advice.chosen == "averaged" else f" by {title_of(advice.chosen or '')}"
-    first = "".join(f"Look at the {part} below first: {_WHICH[part]}. Then c" for part in parts[:1])
-    correct = f"{first or 'C'}{_CORRECT[1:]}{by}"
-    return [f"{correct}. {_what_it_gains(audit)}"]
+    first = "".join(f"Look at the {part} below first: {_WHICH[part]}. " for part in parts[:1])
+    then = f"Then c{_CORRECT[1:]}" if first else _CORRECT
+    return [f"{first}{then}{by}. {_what_it_gains(audit)}"]
 
 
 _WHICH = {
-    "segments": f"single ones are off, and if they err unlike one another, {_ONE_BY_ONE}",
+    "segments": f"single ones are off. If they err unlike one another, {_ONE_BY_ONE}",
     "periods": _RECENT,
 }
 
@@ -502,7 +502,8 @@ def _no_more_than(gain: RecalibrationGain) -> str:
 def _collect(answer: Answer, audit: Audit) -> str:
     """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
     if audit.gate is None or answer.interval is None:
-        return f"Give {MAX_WEIGHT}; without it no error is ruled out, however large."
+        more = "" if audit.n_groups is None else " More groups help; more rows in the same ones help little."
+        return f"Give {MAX_WEIGHT}, {_most_of_one(audit)}: that bounds it.{more}"
     if audit.gate.verdict == "within":
         return "If that would matter to you, collect more rows; if not, use them."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
@@ -636,8 +637,7 @@ def _discrimination(audit: Audit) -> str:
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
     told = "0.5 is a coin, 1 is perfect"
-    told += "; below 0.5 it ranks backwards" if audit.answer.action == "check the labels" else ""
-    what = "events from the rest" if audit.classes is None else "rows in which its class is right from the rest"
+    what = "events from the rest" if audit.classes is None else "right rows from wrong ones"
     return f"How well they tell {what}: AUC {audit.auc:.3f} ({told})."
 
 

@@ -106,7 +106,23 @@ class Comparison(Finding):
             f"{better} is better calibrated than {worse}{rows} ({p}).",
             f"{worse} is off by {in_points(more)} (smooth error), {better} by {as_points(less)}; "
             f"the difference is likely {as_points(least)} to {as_points(most)} ({sure}).",
+            self._advice(),
         )
+
+    def _advice(self) -> str:
+        """What to do about each."""
+        said = []
+        for name, audit in zip(self.names, self.audits, strict=True):
+            found = audit.answer
+            if found.action == "recalibrate":
+                way = "" if found.direction is None else f" ({found.direction})"
+                said.append(f"correct {name}{way}")
+            elif found.state in _STATES:
+                said.append(f"{name} shows {_STATES[found.state]}")
+            else:
+                said.append(f"{name}: {found.action}")
+        both = "; ".join(said)
+        return f"{both[0].upper()}{both[1:]}."
 
     @property
     def _on(self) -> str:

@@ -63,10 +63,26 @@ class GradeTestResult(TestResult):
     adjusted_pvalues: tuple[float, ...]
     rejected: tuple[str, ...]
 
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Rate of events minus mean prediction, by grade: positive where risk is understated."""
+        return tuple(k / n - v for k, n, v in zip(self.events, self.counts, self.expected, strict=True))
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """Whether the rating of each grade is "too low", "too high" or "as rated" in these rows."""
+        return tuple("too low" if each > 0.0 else "too high" if each < 0.0 else "as rated" for each in self.errors)
+
     def summary(self) -> str:
-        """Say which grades are rejected."""
-        which = f"; rejected: {', '.join(self.rejected)}" if self.rejected else ""
-        return f"{super().summary()}{which}"
+        """Say which grades are rejected, in which direction and how far."""
+        said = [
+            f"{name} is {direction}: {100.0 * expected:.2g}% rated, {100.0 * (expected + error):.2g}% happened"
+            for name, direction, expected, error in zip(
+                self.grades, self.directions, self.expected, self.errors, strict=True
+            )
+            if name in self.rejected
+        ]
+        return f"{super().summary()}{''.join(f'; {each}' for each in said)}"
 
     def _table(self) -> Any:
         """One row a grade."""
