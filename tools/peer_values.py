@@ -1,8 +1,8 @@
 """Ask the peers again for the values that tests/peers holds and that their own suites do not print.
 
 ``python tools/peer_values.py`` in an environment that has them (``pip install torchmetrics netcal relplot betacal
-model-diagnostics scores mcgrad mapie scikit-learn uncertainty-calibration dcurves``; R with ``rms`` and
-``reliabilitydiag`` for those two) rewrites the part "recorded" of each file, with the versions that answered; a peer
+model-diagnostics scores mcgrad mapie scikit-learn uncertainty-calibration dcurves scikit-survival lifelines``; R with
+``rms`` and ``reliabilitydiag`` for those two) rewrites the part "recorded" of each file, with the versions that answered; a peer
 that is not installed keeps what its file has. It runs no code of ours: what the values are held against is in
 tests/peers/ours.py.
 """
@@ -39,6 +39,8 @@ def tables() -> dict[str, dict[str, list[Any]]]:
     table[:, 2] = np.round(1.0 - table[:, 0] - table[:, 1], 4)
     label = (coin[:120, None] > table.cumsum(axis=1)).sum(axis=1)
 
+    followed = {"time": np.round(0.05 + 4.0 * ((i * GOLDEN) % 1.0), 4), "event": (coin < 0.6).astype(int)}
+
     def rows(y_prob: np.ndarray, chance: np.ndarray) -> dict[str, list[Any]]:
         return {"y_true": (coin < chance).astype(int).tolist(), "y_prob": y_prob.tolist()}
 
@@ -50,6 +52,7 @@ def tables() -> dict[str, dict[str, list[Any]]]:
         "rare": rows(rare, 3.0 * rare),
         "few values": rows(few, few**1.8),
         "weighted": rows(spread, spread**1.4) | {"sample_weight": weight.tolist()},
+        "followed": {name: column.tolist() for name, column in {**followed, "y_prob": spread}.items()},
         "classes": {"y_true": label.tolist(), "y_prob": table.tolist()},
     }
 
@@ -290,6 +293,32 @@ def stats() -> Iterator[Case]:
                 yield "cut at quantiles, pchisq", call, name, {"n_bins": groups}, value, 1e-9
 
 
+def scikit_survival() -> Iterator[Case]:
+    from sksurv.metrics import brier_score, cumulative_dynamic_auc
+    from sksurv.nonparametric import CensoringDistributionEstimator
+    from sksurv.util import Surv
+
+    table = {name: np.array(column) for name, column in tables()["followed"].items()}
+    rows, v = Surv.from_arrays(table["event"] == 1, table["time"]), table["y_prob"]
+    for at in (1.0, 2.0, 3.0):
+        how = {"horizon": at}
+        share = float(CensoringDistributionEstimator().fit(rows).predict_proba(np.array([at]))[0])
+        yield "CensoringDistributionEstimator", "share followed", "followed", how, share, 1e-12
+        score = float(brier_score(rows, rows, 1.0 - v[:, None], [at])[1][0])
+        yield "brier_score", "Brier score at a horizon", "followed", how, score, 1e-12
+        area = float(cumulative_dynamic_auc(rows, rows, v, [at])[0][0])
+        yield "cumulative_dynamic_auc", "AUC at a horizon", "followed", how, area, 1e-12
+
+
+def lifelines() -> Iterator[Case]:
+    from lifelines import KaplanMeierFitter
+
+    table = {name: np.array(column) for name, column in tables()["followed"].items()}
+    for at in (1.0, 2.0, 3.0):
+        share = float(KaplanMeierFitter().fit(table["time"], 1 - table["event"]).predict(at))
+        yield "KaplanMeierFitter", "share followed", "followed", {"horizon": at}, share, 1e-12
+
+
 def dcurves() -> Iterator[Case]:
     import pandas as pd
     from dcurves import dca
@@ -333,6 +362,8 @@ PEERS: dict[str, Callable[[], Iterator[Case]]] = {
     "rms": rms,
     "stats": stats,
     "dcurves": dcurves,
+    "scikit-survival": scikit_survival,
+    "lifelines": lifelines,
     "reliabilitydiag": reliabilitydiag,
 }
 

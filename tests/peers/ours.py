@@ -83,6 +83,19 @@ def deviation(y_prob):
     return math.sqrt(np.sum(np.multiply(y_prob, 1 - np.asarray(y_prob)))) / len(y_prob)
 
 
+def at_a_horizon(time, event, horizon, **_other):
+    known = calibrant.censored_outcomes(time, event, horizon, least_followed=0.01)
+    return known.y_true, known.sample_weight, known.max_weight
+
+
+def brier_at_a_horizon(y_prob, y_true, weight, _most):
+    return float((weight * (y_true - np.asarray(y_prob)) ** 2).sum() / len(y_true))
+
+
+def auc_at_a_horizon(y_prob, y_true, weight, _most):
+    return calibrant.audit(y_true, y_prob, sample_weight=weight, n_resamples=0).auc
+
+
 OURS = {
     "binned error": binned,
     "binned error, top label": top_label,
@@ -136,6 +149,9 @@ OURS = {
     "Emax": lambda **c: panel("emax", **c).value,
     "C-statistic": lambda **c: panel("c_statistic", **c).value,
     "lowess at rows": lambda y_true, y_prob: np.interp(np.sort(y_prob), *curve_of(y_true, y_prob)),
+    "share followed": lambda **c: 1.0 / at_a_horizon(**c)[2],
+    "Brier score at a horizon": lambda y_prob, **c: brier_at_a_horizon(y_prob, *at_a_horizon(**c)),
+    "AUC at a horizon": lambda y_prob, **c: auc_at_a_horizon(y_prob, *at_a_horizon(**c)),
     "net benefit": lambda **c: calibrant.decision_curve(**c).net_benefit,
     "net benefit of acting on all": lambda **c: calibrant.decision_curve(**c).treat_all,
     "Platt scaling": lambda **c: recalibrated(recalibration.PlattScaling(), **c),
