@@ -2,9 +2,9 @@
 
 ``python tools/peer_values.py`` in an environment that has them (``pip install torchmetrics netcal relplot betacal
 model-diagnostics scores mcgrad mapie scikit-learn uncertainty-calibration dcurves scikit-survival lifelines``; R with
-``rms`` and ``reliabilitydiag`` for those two) rewrites the part "recorded" of each file, with the versions that answered; a peer
-that is not installed keeps what its file has. It runs no code of ours: what the values are held against is in
-tests/peers/ours.py.
+``rms`` and ``reliabilitydiag`` for those two) rewrites the part "recorded" of each file, with the versions that
+answered; a peer that is not installed keeps what its file has. It runs no code of ours: what the values are held
+against is in tests/peers/ours.py.
 """
 
 from __future__ import annotations
