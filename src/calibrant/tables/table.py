@@ -285,15 +285,16 @@ class Table(ABC):
     def ranks(self, name: str, option: str) -> IntArray:
         """Number of each row's value in a column of keys, -1 where there is none; `option` is who named it."""
 
-    def perhaps_groups(self, used: Iterable[str]) -> str | None:
+    def perhaps_groups(self, used: Iterable[str], *, grows: bool = False) -> str | None:
         """A column, none of those used, in which values repeat, and whose name says that rows belong together.
 
-        Whether values repeat is not looked up where rows are summed: what is said is true either way.
+        Whether values repeat is not looked up where rows are summed, nor under a usual name where more rows will come
+        (`grows`): what is said is true either way.
         """
         usual, ids = perhaps_groups(self.columns, set(used))
-        if self.summed:
+        if self.summed or (grows and usual):
             return next(iter(usual), None)
-        for name in (*usual, *ids):
+        for name in (*usual, *([] if self.is_harness_log else ids)):
             try:
                 rank = self.ranks(name, "groups")
             except InputError:  # what it holds is not known: it may be so, if it is called so
