@@ -51,6 +51,7 @@ SOURCES = {
     ("smooth.md", "Limits"): ONCE,
     ("tcal.md", "Time"): "benchmarks/tcal.py",
     ("trust.md", "Other libraries' numbers"): "tests/peers/test_peers.py",
+    ("weights.md", "Censored outcomes"): "tests/test_docs.py",
 }
 WRITTEN_WHOLE = {"benchmarks-maps.md": "benchmarks/maps.py"}
 """Pages of which a program writes every table."""
