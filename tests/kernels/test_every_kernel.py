@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant import kernels
-from calibrant.kernels import interval, lattice, lower, two_rows
+from calibrant.kernels import counting, interval, lattice, lower, two_rows
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
 
 MODULES = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
@@ -177,6 +177,13 @@ ARGUMENTS = {
     "classes.largest": lambda m: (classes(m), np.zeros((m, 2), np.int64)),
     "columns.credit_overdraft": lambda m: (v(m), rates(m), r(m), out(m)),
     "columns.parts_within": lambda m: (2 * p(m), v(m), rates(m), r(m), 0.01, 4, (1000, 100), stop()),
+    "counting.count_cells": lambda m: (words(4 * m),),
+    "counting.count_rows": lambda m: (
+        ones(m), v(m), v(m).view(np.uint64), ints(range(m)), 4, *counting.new_tables(m, 4), ints([0] * 7)
+    ),
+    "counting.read_cells": lambda m: (
+        *counting.new_tables(m, 4), 4, ints([0] * m), ints([0] * m), out(m, 4), np.zeros((m, 2), np.uint64)
+    ),
     "excursions.cumulants": lambda m: (p(m), ones(m), ones(m), ints(range(m)), whole(m)),
     "excursions.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, out(m, 3)),
     "excursions.excursions": lambda m: (
@@ -261,6 +268,9 @@ ARGUMENTS = {
         words(m), words(m), words(m), ints([0, 0, 0]), 2, *np.zeros((2, 8, 6), np.uint64).view(Out)
     ),
     "sketching.add_cells": lambda m: (ints(range(m)), np.ones((m, 14)), out(33, 14)),
+    "sketching.add_good_rows": lambda m: (
+        rates(m), v(m), p(m), ints(range(m)), 4, out(9 * m, 14), ints([0] * 7), out(1)
+    ),
     "sketching.add_rows": lambda m: (rates(m), v(m), p(m), 16, out(33, 14)),
     "sketching.add_table": lambda m: (np.ones((m, 14)), out(m, 14)),
     "slopes.gap_prices": lambda m: (v(m), r(m), -v(m)),
@@ -307,6 +317,7 @@ OF_NUMBERS = {
     "lower_lift.violation_in_gap",
     "lower_repair.kept",
     "regret_units.reached",
+    "sketching.fault_of",
     "sums.add",
 }  # no columns: their callers are in the table
 
@@ -315,6 +326,7 @@ PROVED = "finds one side of a certificate, which measures/lower_check.py proves 
 REFUSED = "reached by a sample's or a door's finite numbers only"
 KEYS = "keys come from keys_in_place, whose NaN measures/smooth.py refuses; predictions from a sample"
 COUNTED = "rows and keys that blocks.block_keys found to be numbers"
+FAULTY = "a bad row, which is counted and not added"
 BLOCK_COLUMNS = ("v", "outcome", "weight", "start")
 UNREAD = "the end of a column that has no gap beyond it, or an entry that nothing asks for"
 
@@ -370,6 +382,8 @@ QUIET = {
     ("lowess.anchors", "x"): REFUSED,
     ("lowess.local_weights", "x"): REFUSED,
     **{("lowess.bandwidths", name): REFUSED for name in ("x", "count")},
+    **{("counting.count_rows", name): FAULTY for name in ("y", "v")},
+    **{("sketching.add_good_rows", name): FAULTY for name in ("y", "v", "w")},
     ("sketching.add_rows", "v"): REFUSED,
     ("sketching.add_table", "other"): UNREAD,
     ("slopes.gap_prices", "v"): REFUSED,

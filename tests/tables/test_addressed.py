@@ -1,8 +1,7 @@
-"""Cells by address are those of a loop over the rows, and DuckDB does keep them in an array."""
+"""Rows of many are added up in one scan: the cells are those of a loop, of GROUP BY, and of any order of the rows."""
 
 import math
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,18 +9,20 @@ import pytest
 from hypothesis import example, given
 
 from calibrant.door.errors import InputError
-from calibrant.tables.duckdb import keep_groups_in_arrays
+from calibrant.sketch.groups import good_groups
+from calibrant.sketch.keys import numbers_of
+from calibrant.tables import scan as scanning
+from calibrant.tables.duckdb import group_relation
 from calibrant.tables.entry import filesystem_of
 from calibrant.tables.files import OpenedFile
-from calibrant.tables.relations import GRID, by_address, sum_by_address
+from calibrant.tables.scan import scan
 from tests.strategies import examples, samples
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
+GRID = 65536
 EDGES = np.array([0.0, -0.0, 5e-324, 1 / GRID, 1 - 1 / GRID, np.nextafter(1.0, 0.0), 1.0, 1.0, 0.5])
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
-
-IN_AN_ARRAY = "Perfect Hash Group By"
 
 
 def opened(path, columns):
@@ -29,7 +30,7 @@ def opened(path, columns):
     return OpenedFile(path)
 
 
-def numbers_in(table, weighted):
+def numbers_in(table, weighted=False):
     names = NAMES if weighted else {argument: NAMES[argument] for argument in ("y_true", "y_prob")}
     relation = table._rows(list(names.values()))
     return relation, table._numbers(relation, names)
@@ -49,47 +50,50 @@ def cells_of(y, p, w):
 @given(rows=samples())
 @example(rows=(np.array([0, 1, 1, 0, 1, 0, 1, 0, 1.0]), EDGES, None))
 @example(rows=(np.ones(1), np.ones(1), np.ones(1)))
-def test_cells_by_address_are_those_of_a_loop(tmp_path_factory, rows):
+@example(rows=(np.arange(700) % 3 % 2 / 1.0, np.resize([0.3, 0.7, 1e-9], 700), None))
+def test_cells_of_a_scan_are_those_of_a_loop(tmp_path_factory, rows):
     y, p, w = rows
     whole = bool(np.isin(y, (0.0, 1.0)).all())
     columns = {"y": y.astype(np.int8) if whole else y, "p": p} | ({} if w is None else {"w": w})
     table = opened(tmp_path_factory.mktemp("rows") / "rows.parquet", columns)
-    found = sum_by_address(*numbers_in(table, w is not None)).to_pydict()
-    wanted = cells_of(y, p, w)
-    assert sorted(found["_cell"]) == sorted(wanted)
-    for at, cell in enumerate(found["_cell"]):
+    scanned = scan(*numbers_in(table, w is not None), (), GRID)
+    groups, wanted = scanned.groups(), cells_of(y, p, w)
+    assert groups.index.tolist() == sorted(wanted)
+    assert scanned.sums.heaviest == (None if w is None else w.max())
+    for cell, got in zip(groups.index.tolist(), groups.cells.tolist(), strict=True):
         ys, ps, ws, offsets = np.array(wanted[cell]).T
-        got = {name: column[at] for name, column in found.items()}
-        exact = (got["count"], got["ones"], got["fractional"], got["low"], got["high"])
+        count, ones, fractional, weight, outcome, squared, offset, outcome_offset, low, high = got
+        exact = (count, ones, fractional, low, high)
         assert exact == (ys.size, (ys == 1).sum(), (~np.isin(ys, (0, 1))).sum(), ps.min(), ps.max())
-        sums = [(ws * ys).sum(), (ws * offsets).sum(), (ws * ys * offsets).sum()]
-        assert [got[name] for name in ("weighted_outcome", "offset", "outcome_offset")] == pytest.approx(
-            sums, rel=1e-13
-        )
-        if w is not None:
-            weights = [ws.sum(), (ws * ws).sum(), ws.max()]
-            assert [got[name] for name in ("weight", "squared_weight", "heaviest")] == pytest.approx(weights, rel=1e-13)
+        sums = [math.fsum(each) for each in (ws, ws * ys, ws * ws, ws * offsets, ws * ys * offsets)]
+        assert [weight, outcome, squared, offset, outcome_offset] == pytest.approx(sums, rel=1e-15, abs=ys.size / 2**53)
 
 
-BAD = [("p", math.nan), ("p", math.inf), ("p", None), ("p", -1e-300), ("y", math.nan), ("y", 1.5)]
+BAD = [("p", math.nan), ("p", math.inf), ("p", None), ("p", -1e-300), ("y", math.nan), ("y", 1.5), ("y", -1.0)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("column", "bad"), BAD)
-def test_a_bad_row_among_ones_is_left_to_the_query_that_names_it(tmp_path, column, bad):
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("column", "bad"), [*BAD, ("w", math.inf), ("w", None), ("w", -1.0)])
+def test_a_bad_row_is_counted_by_its_fault(tmp_path, column, bad, weighted):
     """Of a column of ones the statistics of a file say that all are 1, whether there is a NaN or not."""
-    held = {"y": [1.0] * 9, "p": [1.0] * 9}
+    if column == "w" and not weighted:
+        return
+    held = {"y": [1.0] * 9, "p": [1.0] * 9, "w": [2.0] * 9}
     held[column][4] = bad
     table = opened(tmp_path / "rows.parquet", {name: pa.array(held[name], from_pandas=False) for name in held})
-    assert sum_by_address(*numbers_in(table, weighted=False)) is None
+    scanned = scan(*numbers_in(table, weighted), (), GRID)
+    code = "ypw".index(column) * 2 + (1 if bad is None or math.isnan(bad) else 2)
+    assert scanned.faults.nonzero()[0].tolist() == [code]
+    assert scanned.groups().cells[0, 0] == 8
 
 
 @pytest.mark.slow
-def test_large_files_are_summed_by_address_and_bad_rows_named_or_left_out(tmp_path, monkeypatch):
+def test_large_files_are_scanned_and_bad_rows_named_or_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr("calibrant.tables.files.MANY_ROWS", 0)
     ways = []
-    spied = lambda *asked: ways.append(1) or sum_by_address(*asked)  # noqa: E731
-    monkeypatch.setattr("calibrant.tables.relations.sum_by_address", spied)
+    spied = lambda *given: ways.append(1) or scan(*given)  # noqa: E731
+    monkeypatch.setattr("calibrant.tables.relations.scan", spied)
     names = {"y_true": "y", "y_prob": "p"}
     good = opened(tmp_path / "good.parquet", {"y": [1.0, 0.0], "p": [1.0, 0.3]}).groups(names, (), GRID)
     assert (sorted(good.index.tolist()), ways) == ([2 * math.floor(0.3 * GRID) + 1, 2 * GRID], [1])
@@ -101,39 +105,73 @@ def test_large_files_are_summed_by_address_and_bad_rows_named_or_left_out(tmp_pa
     assert (left.n_excluded, left.cells[:, 0].tolist()) == (1, [1.0, 1.0])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", ["whole", "doubles", "singles", "nulls", "two files", "csv"])
-def test_duckdb_keeps_an_array(tmp_path, kind, weighted, monkeypatch):
-    rng = np.random.default_rng(0)
-    y, p = rng.integers(0, 2, 3000), rng.random(3000)
-    columns = {"y": y if kind == "whole" else y.astype(float), "p": p.astype("f4") if kind == "singles" else p, "w": p}
-    if kind == "nulls":
-        columns["p"] = pa.array(p, mask=p > 0.9)
-    path = tmp_path / "rows.parquet"
-    table = opened(path, columns)
-    if kind == "two files":
-        pq.write_table(pa.table(columns), tmp_path / "more.parquet")
-        table = OpenedFile(tmp_path)
-    if kind == "csv":
-        lines = [f"{a},{b},{b}" for a, b in zip(y, p, strict=True)]
-        (tmp_path / "rows.csv").write_text("\n".join(["y,p,w", *lines, ""]), encoding="utf-8")
-        table = OpenedFile(tmp_path / "rows.csv")
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    keep_groups_in_arrays(table._connection)
-    assert IN_AN_ARRAY in by_address(*numbers_in(table, weighted)).explain()
+def keyed_rows(n):
+    rng = np.random.default_rng(n)
+    p = rng.random(n).astype("f4").astype(float)
+    return {
+        "y": (rng.random(n) < p).astype(np.int8),
+        "p": p,
+        "w": rng.integers(1, 4, n) / 2.0,
+        "rate": rng.integers(0, 3, n) / 2.0,
+        "text": pa.array(rng.choice(["a", "b", None], n).tolist()).dictionary_encode(),
+        "day": pa.array(rng.integers(0, 40, n)).cast(pa.int32()).cast(pa.date32()),
+        "number": rng.choice([0.0, -0.0, np.nan, 2.5], n),
+        "flag": rng.choice([True, False], n),
+        "span": pa.array(rng.integers(0, 3, n)).cast(pa.duration("us")),
+    }
 
 
-def test_segments_of_few_whole_numbers_are_kept_in_an_array(tmp_path, monkeypatch):
-    plans, found = [], duckdb.DuckDBPyRelation.to_arrow_table
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    monkeypatch.setattr(
-        "duckdb.DuckDBPyRelation.to_arrow_table", lambda asked: plans.append(asked.explain()) or found(asked)
-    )
-    columns = {"y": np.arange(999) % 2, "p": np.arange(999) / 998, "g": np.arange(999, dtype=np.int16) % 37}
-    table = opened(tmp_path / "rows.parquet", columns)
-    monkeypatch.setattr(OpenedFile, "summed", True)
-    assert table.groups({"y_true": "y", "y_prob": "p"}, ["g"], 128).cells[:, 0].sum() == 999
-    assert IN_AN_ARRAY in plans[0]
+def in_order(groups):
+    keys = groups.keys.to_arrow().to_pylist()
+    return {
+        (int(i), *map(str, key.values())): cell.tolist()
+        for i, key, cell in zip(groups.index, keys, groups.cells, strict=True)
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [{"y_true": "y"}, {"y_true": "y", "sample_weight": "w"}, {"y_true": "rate"}])
+@pytest.mark.parametrize(
+    "by", [["text"], ["day"], ["number"], ["flag", "text"], ["number", "day", "text"], ["span", "flag"]]
+)
+def test_segments_of_a_scan_are_those_of_a_group_by(tmp_path, by, names):
+    import narwhals as nw
+
+    table = opened(tmp_path / "rows.parquet", keyed_rows(3000))
+    names = {**names, "y_prob": "p"}
+    relation = table._rows(list(names.values()), by)
+    numbers = table._numbers(relation, names)
+    grouped = nw.from_native(group_relation(relation, numbers, by, 128), eager_only=True)
+    wanted = in_order(good_groups(grouped, exclude_bad=False))
+    got = in_order(scan(relation, numbers, by, 128).groups())
+    assert got.keys() == wanted.keys()
+    for key, cell in wanted.items():
+        assert got[key] == pytest.approx(cell, rel=1e-14, abs=1e-14)
+
+
+@pytest.mark.slow
+def test_sums_are_the_same_in_any_order_and_in_lots(tmp_path, monkeypatch):
+    rows = keyed_rows(20_000)
+    order = np.random.default_rng(0).permutation(20_000)
+    mixed = {name: pa.array(column).take(order) for name, column in rows.items()}
+    monkeypatch.setattr(scanning, "BATCH", 2048)
+    by, names = ["day", "text"], {"y_true": "y", "y_prob": "p"}
+    wanted = None
+    for number, columns in enumerate((rows, mixed)):
+        table = opened(tmp_path / f"{number}.parquet", columns)
+        monkeypatch.setattr(OpenedFile, "summed", True)
+        whole = in_order(table.groups(names, by, GRID))
+        for most in (scanning.MOST_BYTES, 7 * GRID * 80):
+            monkeypatch.setattr(scanning, "MOST_BYTES", most)
+            lots = list(table.in_lots(names, by, GRID))
+            monkeypatch.undo()
+            monkeypatch.setattr(OpenedFile, "summed", True)
+            assert len(lots) == 120
+            assert all(numbers_of(lot.keys).max() == 0 for lot in lots)
+            together = {key: cell for lot in lots for key, cell in in_order(lot).items()}
+            assert together == whole
+        assert wanted in (None, whole)
+        wanted = whole
 
 
 def test_a_filesystem_is_opened_by_its_name(monkeypatch):

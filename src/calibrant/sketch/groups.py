@@ -142,7 +142,7 @@ def good_groups(
     if index.size == 0:
         raise InputError(argument, of + no_rows(exclude_bad))
     cells = stacked(sums, more)
-    _check_sums(cells, sums["heaviest"].max() if "heaviest" in sums.columns else None)
+    check_sums(cells, sums["heaviest"].max() if "heaviest" in sums.columns else None)
     keys, to_merge = told_apart(sums.select([name for name in sums.columns if name.startswith("_s")]))
     refuse_far(keys, option)
     if to_merge:
@@ -197,7 +197,7 @@ def refuse_bad_rows(cells: Any, first: Callable[[str], tuple[int, str, bool]] | 
     raise InputError(argument, "; ".join(problems), row=row, allowed=LEAVE_OUT)
 
 
-def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
+def check_sums(cells: FloatArray, heaviest: float | None) -> None:
     """Anything that an engine took for a good row: sums of numbers in their ranges look like this."""
     columns = dict(zip(MEASURED, cells.T[: len(MEASURED)], strict=True))
     weight = columns["weight"]

@@ -16,7 +16,6 @@ def told_apart(keys: Any) -> tuple[Any, bool]:
     """The keys as Arrow with 0 for -0 and null for NaN, and whether keys that an engine told apart may be one now."""
     import narwhals as nw
     import pyarrow
-    import pyarrow.compute as pc
 
     changed = False
     columns = {}
@@ -25,14 +24,22 @@ def told_apart(keys: Any) -> tuple[Any, bool]:
         column = pyarrow.chunked_array([column]) if isinstance(column, pyarrow.Array) else column
         if pyarrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if pyarrow.types.is_floating(column.type):
-            values = column.cast(pyarrow.float64()).to_numpy()
-            odd = np.isnan(values) | ((values == 0.0) & np.signbit(values))
-            if odd.any():
-                changed = True
-                column = pc.add(pc.if_else(pc.is_nan(column), pyarrow.scalar(None, column.type), column), 0)
-        columns[name] = column
+        columns[name] = without_signs(column)
+        changed = changed or columns[name] is not column
     return nw.from_native(pyarrow.table(columns), eager_only=True), changed
+
+
+def without_signs(column: Any) -> Any:
+    """A column of Arrow with 0 for -0 and null for NaN; the column itself where it has neither."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    if not pyarrow.types.is_floating(column.type):
+        return column
+    values = column.cast(pyarrow.float64()).to_numpy(**({} if hasattr(column, "chunks") else {"zero_copy_only": False}))
+    if not (np.isnan(values) | ((values == 0.0) & np.signbit(values))).any():
+        return column
+    return pc.add(pc.if_else(pc.is_nan(column), pyarrow.scalar(None, column.type), column), 0)
 
 
 def refuse_far(keys: Any, option: str) -> None:

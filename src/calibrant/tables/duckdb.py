@@ -36,11 +36,7 @@ def group_relation(
 
     The columns `more` are summed as well.
     """
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    for name in by:
-        if types[name].endswith("]") or types[name].startswith(("STRUCT", "MAP", "UNION", "VARIANT", "JSON")):
-            content = f"{types[name]:.40}"
-            raise InputError(option, f"names the column {name!r}, which holds {content}; single values are needed")
+    refuse_nested(relation, by, option)
     weighted = "sample_weight" in numbers
     segments = [f"_s{i}" for i in range(len(by))]
     rows = renamed(numbers, resolution)
@@ -66,8 +62,28 @@ def group_relation(
     return in_plain_arrow(cells, option)
 
 
+def refuse_nested(relation: Any, names: Sequence[str], option: str) -> None:
+    """Refuse columns of keys whose values hold several.
+
+    Raises
+    ------
+    InputError
+        Naming the column.
+    """
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for name in names:
+        if types[name].endswith("]") or types[name].startswith(("STRUCT", "MAP", "UNION", "VARIANT", "JSON")):
+            content = f"{types[name]:.40}"
+            raise InputError(option, f"names the column {name!r}, which holds {content}; single values are needed")
+
+
 def in_plain_arrow(relation: Any, option: str) -> Any:
-    """A relation's rows as Arrow: instants are in UTC, and durations are such that they can be sorted and kept.
+    """A relation's rows as Arrow, as `plain` has them."""
+    return plain(relation.to_arrow_table(), option)
+
+
+def plain(table: Any, option: str) -> Any:
+    """A table of Arrow that DuckDB gave: instants are in UTC, and durations are such that they can be sorted and kept.
 
     Raises
     ------
@@ -76,7 +92,6 @@ def in_plain_arrow(relation: Any, option: str) -> Any:
     """
     import pyarrow
 
-    table = relation.to_arrow_table()
     for at, field in enumerate(table.schema):
         column = table.column(at)
         if getattr(field.type, "tz", None) is not None:  # the connection's zone, which is the machine's
@@ -156,7 +171,7 @@ def as_double(name: str) -> str:
     return f"CAST({quoted(name)} AS DOUBLE)"
 
 
-_KEY_BITS = 19  # those of `calibrant.tables.relations`
+_KEY_BITS = 19  # a thousand segments of 128 cells have fewer
 _FEW_THREADS = 16  # each of them has such an array, of some 60 MB
 _MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of threads
 
@@ -202,7 +217,9 @@ def lacks_memory(problem: BaseException) -> bool:
         isinstance(problem, duckdb.OutOfMemoryException | MemoryError)
         or getattr(problem, "errno", None) == errno.ENOMEM
     )
-    return short or "bad_alloc" in str(problem)
+    return short or any(
+        words in str(problem) for words in ("bad_alloc", "Out of Memory Error")
+    )  # the latter in Arrow's
 
 
 def shortened(problem: BaseException) -> str:

@@ -205,7 +205,8 @@ class OpenedFile(InDuckDB):
         """File -> identity, of files whose sizes allow that they hold the same rows."""
         if self.format.counts_rows:
             counts = self._reader.row_counts()
-            numbers = suspects([counts[file] for file in self.files], 0)
+            ends = self._reader.ends(names.get("y_prob", ""))
+            numbers = suspects([counts[file] for file in self.files], 0, [ends.get(file) for file in self.files])
         elif any(map(is_compressed, self.files)):
             numbers = list(range(len(self.files)))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -216,14 +217,22 @@ def hashed(relation: Any, numbers: Mapping[str, str], keys: Sequence[str]) -> di
     return {of: Identity(count, int(all_), None, 0.0, ids=ids(key), keyed=True) for of, count, all_, key in counts}
 
 
-def suspects(sizes: Sequence[int], slack: int) -> list[int]:
+def suspects(sizes: Sequence[int], slack: int, ends: Sequence[object] | None = None) -> list[int]:
     """Numbers of the files that may hold the same rows, by their sizes: equal ones, or all where one is the rest's sum.
 
-    `slack` is by how much sizes of equal contents may differ.
+    `slack` is by how much sizes of equal contents may differ. Files of equal numbers of rows whose smallest and largest
+    predictions, `ends`, are known and others than those of any other hold other rows.
     """
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    near = [(a, b) for a, b in pairwise(order) if sizes[b] - sizes[a] <= slack]
     whole = sum(sizes)
     if any(abs(2 * size - whole) <= slack * len(sizes) for size in sizes):
         return list(range(len(sizes)))
+    if ends is not None:
+        of_size, alike = Counter(sizes), Counter(zip(sizes, ends, strict=True))
+        may = [
+            alike[size, end] > 1 or (of_size[size] > 1 and alike[size, None] > 0)
+            for size, end in zip(sizes, ends, strict=True)
+        ]
+        return [at for at, so in enumerate(may) if so]
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    near = [(a, b) for a, b in pairwise(order) if sizes[b] - sizes[a] <= slack]
     return sorted({at for pair in near for at in pair})

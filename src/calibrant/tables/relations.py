@@ -13,22 +13,18 @@ from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.overlap import Overlap, find_overlap, refuse, strongest
-from calibrant.sketch.groups import Groups, good_groups, missing_values, refuse_bad_rows
+from calibrant.sketch.groups import Groups, good_groups, missing_values, no_rows, refuse_bad_rows
 from calibrant.sketch.keys import ranks_of
+from calibrant.sketch.scan import Numbering
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.arrow import in_arrow
 from calibrant.tables.duckdb import (
-    WEIGHS,
     connect,
     first_bad,
     group_relation,
     in_plain_arrow,
     keep_groups_in_arrays,
     quoted,
-    renamed,
-    sums_of,
-    whole_outcomes,
-    within_unit,
 )
 from calibrant.tables.folders import folder_columns
 from calibrant.tables.formats.base import Format
@@ -43,6 +39,7 @@ from calibrant.tables.numbers import (
     numbers_in_sql,
     texts_in_rows,
 )
+from calibrant.tables.scan import MANY_CELLS, Scanned, scan
 from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
 
@@ -282,29 +279,72 @@ class InDuckDB(Table):
         exclude_bad: bool = False,
         option: str = "by",
     ) -> Groups:
-        """Sums of cells by one GROUP BY; never loaded."""
+        """Sums of cells by one scan, or of few rows and very many segments by one GROUP BY; never loaded."""
         import narwhals as nw
 
         self.require(by, option)
         with self._explained():
             with nullcontext() if self._within else self._in_any_order():
-                relation = self._rows(list(names.values()), by)
-                if self._within:
-                    start, stop = self._within
-                    relation = relation.limit(2**62 if stop is None else stop - start, offset=start)
-                numbers = self._numbers(relation, names)
-                relation = self.format.typed_keys(relation, list(dict.fromkeys(by)), option)
-                if self.summed:
-                    keep_groups_in_arrays(self._connection)
-                table = sum_by_address(relation, numbers) if self.summed and not by and resolution == GRID else None
-                if table is None:
-                    table = group_relation(relation, numbers, by, resolution, option)
-                cells = nw.from_native(table, eager_only=True)
+                relation, numbers = self._summable(names, by, option)
+                scanned = self._scanned(relation, numbers, by, resolution, option)
+                if scanned is None:
+                    cells = nw.from_native(group_relation(relation, numbers, by, resolution, option), eager_only=True)
             if not exclude_bad:
-                self._refuse_bad(relation, names, numbers, cells)
+                self._refuse_bad(relation, names, numbers, cells if scanned is None else scanned.bad_rows)
         self._count_once(names)
         with of_file():
-            return good_groups(cells, exclude_bad, "file", f"{self.path!r} ", option=option)
+            if scanned is None:
+                return good_groups(cells, exclude_bad, "file", f"{self.path!r} ", option=option)
+            groups = scanned.groups()
+            if groups is None:
+                raise InputError("file", f"{self.path!r} {no_rows(exclude_bad)}")
+            return groups
+
+    def in_lots(
+        self, names: Mapping[str, str], by: Sequence[str], resolution: int, *, exclude_bad: bool = False
+    ) -> Iterator[Groups]:
+        """As `groups`, one segment after the other; of many rows in as many scans as memory asks for."""
+        if not self.summed:
+            yield from super().in_lots(names, by, resolution, exclude_bad=exclude_bad)
+            return
+        self.require(by, "by")
+        numbering, more = Numbering(), True
+        while more:
+            with self._explained():
+                relation, numbers = self._summable(names, by, "by")
+                scanned = scan(relation, numbers, by, resolution, "by", numbering)
+                if scanned is not None and not exclude_bad:
+                    self._refuse_bad(relation, names, numbers, scanned.bad_rows)
+            if scanned is None:
+                yield from super().in_lots(names, by, resolution, exclude_bad=exclude_bad)
+                return
+            self._count_once(names)
+            with of_file():
+                yield from scanned.each()
+            more = scanned.more
+            numbering.go_on()
+
+    def _scanned(
+        self, relation: Any, numbers: Mapping[str, str], by: Sequence[str], resolution: int, option: str
+    ) -> Scanned | None:
+        """Sums by one scan, where that is quicker than a GROUP BY: many cells of not too many segments."""
+        if not self.summed:
+            return None
+        if resolution >= MANY_CELLS:
+            scanned = scan(relation, numbers, by, resolution, option)
+            if scanned is not None and not scanned.more:
+                return scanned
+        keep_groups_in_arrays(self._connection)
+        return None
+
+    def _summable(self, names: Mapping[str, str], by: Sequence[str], option: str) -> tuple[Any, dict[str, str]]:
+        """The rows to sum as a relation, and numbers in SQL."""
+        relation = self._rows(list(names.values()), by)
+        if self._within:
+            start, stop = self._within
+            relation = relation.limit(2**62 if stop is None else stop - start, offset=start)
+        numbers = self._numbers(relation, names)
+        return self.format.typed_keys(relation, list(dict.fromkeys(by)), option), numbers
 
     def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
         return numbers_in_sql(relation, names, as_text=self.format.text_numbers, pos_label=self.pos_label)
@@ -343,30 +383,3 @@ def of_file() -> Iterator[None]:
         raise
     except InputError as problem:
         raise FileError(problem.argument, problem.problem, row=problem.row, allowed=problem.allowed) from None
-
-
-GRID = 65536
-"""The resolution whose grid points have such numbers."""
-
-
-def sum_by_address(relation: Any, numbers: Mapping[str, str]) -> Any | None:
-    """As `group_relation` without segments, of cells of this grid; None if rows are bad, which that one tells apart."""
-    cells = by_address(relation, numbers).to_arrow_table()
-    return None if cells.column("_cell").null_count else cells
-
-
-def by_address(relation: Any, numbers: Mapping[str, str]) -> Any:
-    """The query as a relation; bad rows are in a cell that is null."""
-    good = "y BETWEEN 0 AND 1" if whole_outcomes(relation, numbers["y_true"]) else within_unit("y")
-    if "sample_weight" in numbers:
-        good += f" AND {WEIGHS}"
-    # Null outside [0, 1), and for NaN. The type is given last: statistics that DuckDB half knows would be in the way.
-    point = f"TRY_CAST(CASE WHEN {good} THEN floor(x) END AS USMALLINT)"
-    at_one = f"CASE WHEN {good} AND isfinite(v) AND v = 1 THEN 1 ELSE 0 END"
-    after = f"CASE WHEN _point IS NULL THEN {at_one} WHEN x > floor(x) THEN 1 ELSE 0 END"
-    cell = f"CASE WHEN _point IS NOT NULL THEN 2 * CAST(_point AS INTEGER) + _after WHEN _after = 1 THEN {2 * GRID} END"
-    sums = sums_of(relation, numbers)
-    listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
-    rows = relation.project(", ".join(renamed(numbers, GRID))).project(f"*, {point} AS _point")
-    cells = rows.project(f"*, {after} AS _after").aggregate(f"_point, _after, {listed}", "_point, _after")
-    return cells.project(", ".join([f"{cell} AS _cell", *map(quoted, sums)]))

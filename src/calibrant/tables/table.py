@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -20,6 +20,7 @@ from calibrant.door.identity import Identity
 from calibrant.door.lists import in_list
 from calibrant.door.premises import Followed
 from calibrant.sketch.groups import Groups
+from calibrant.sketch.keys import numbers_of as numbers_of_keys
 from calibrant.sketch.keys import refuse_far, told_apart
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.columns import (
@@ -330,6 +331,16 @@ class Table(ABC):
         option: str = "by",
     ) -> Groups:
         """Sums of cells, by segment if columns are named; `option` is who named them."""
+
+    def in_lots(
+        self, names: Mapping[str, str], by: Sequence[str], resolution: int, *, exclude_bad: bool = False
+    ) -> Iterator[Groups]:
+        """As `groups`, one segment after the other; where rows are many only the sums of a few are kept at once."""
+        groups = self.groups(names, by, resolution, exclude_bad=exclude_bad)
+        of = numbers_of_keys(groups.keys)
+        order = np.lexsort((groups.index, of))
+        for part in np.split(order, np.flatnonzero(np.diff(of[order])) + 1):
+            yield Groups(groups.index[part], groups.cells[part], groups.keys[part[:1].tolist()], groups.n_excluded)
 
     def sketched(self, names: Mapping[str, str], *, exclude_bad: bool = False) -> tuple[CalibrationSketch, int]:
         """The sketch of all good rows, and how many were left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,6 @@ from calibrant.door.arguments import texts
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.output import write_whole_bytes
 from calibrant.door.values import counted
-from calibrant.sketch.groups import Groups
 from calibrant.sketch.keys import numbers_of
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import take_as_distinct
@@ -22,7 +22,7 @@ from calibrant.tables.sketches import COLUMN, ROWS, KeptSketches
 from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import FINE, Table
 
-_AT_ONCE = 16
+_AT_ONCE = 4
 """Sketches of a row group."""
 _TOLD = 20
 """Files that are told one by one."""
@@ -87,21 +87,17 @@ def write_rows(
     if not by:
         sketch, n_excluded = table.to_keep(names, FINE, exclude_bad=exclude_bad)
         return _keep_one(sketch, path)._replace(n_excluded=n_excluded)
-    groups = table.groups(names, by, FINE, exclude_bad=exclude_bad)
-    of = numbers_of(groups.keys)
-    order = np.lexsort((groups.index, of))
-    parts = np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
-    firsts = [part[0] for part in parts]
-    keys = groups.keys[[int(first) for first in firsts]].to_arrow().rename_columns(list(by))
+    n_excluded = 0
 
-    def each() -> Iterator[CalibrationSketch]:
-        for part in parts:
-            cells = Groups(groups.index[part], groups.cells[part], None, 0)
-            sketch = CalibrationSketch.from_groups(cells, names, FINE)
-            sketch.distinct = table.of_distinct
-            yield sketch
+    def each() -> Iterator[tuple[Any, CalibrationSketch]]:
+        nonlocal n_excluded
+        for groups in table.in_lots(names, by, FINE, exclude_bad=exclude_bad):
+            sketch = CalibrationSketch.from_groups(groups, names, FINE)
+            sketch.distinct, n_excluded = table.of_distinct, groups.n_excluded
+            yield groups.keys[[0]].to_arrow().rename_columns(list(by)), sketch
 
-    return _keep_several(keys, each(), path)._replace(n_excluded=groups.n_excluded)
+    written = _keep_several(each(), path)
+    return written._replace(n_excluded=n_excluded)
 
 
 def keep_merged(
@@ -140,7 +136,8 @@ def keep_merged(
     of = numbers_of(nw.from_native(together.keys.select(list(by)), eager_only=True))
     of_keys = [np.flatnonzero(of == number) for number in range(int(of.max()) + 1)]
     keys = together.keys.select(list(by)).take(pyarrow.array([int(each[0]) for each in of_keys]))
-    written = _keep_several(keys, (together.sketch(each.tolist()) for each in of_keys), path)
+    sketches = ((keys.slice(at, 1), together.sketch(each.tolist())) for at, each in enumerate(of_keys))
+    written = _keep_several(sketches, path)
     return written._replace(parts=parts, unlisted=unlisted)
 
 
@@ -160,26 +157,26 @@ def _keep_one(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> Writte
     return Written(1, sketch.n_rows)
 
 
-def _keep_several(keys: Any, sketches: Iterator[CalibrationSketch], path: str | os.PathLike[str]) -> Written:
-    """Parquet with keys, rows and bytes of each sketch, in a few row groups, under checksums."""
+def _keep_several(sketches: Iterator[tuple[Any, CalibrationSketch]], path: str | os.PathLike[str]) -> Written:
+    """Parquet with keys, rows and bytes of each sketch, in row groups of a few, under checksums."""
     import pyarrow
     import pyarrow.parquet
 
+    keys, first = next(sketches)
     fields = [*keys.schema, pyarrow.field(ROWS, pyarrow.int64()), pyarrow.field(COLUMN, pyarrow.binary())]
     schema = pyarrow.schema(fields)
-    n_rows = 0
+    counts: list[int] = []
+
+    def row_of(key: Any, sketch: CalibrationSketch) -> Any:
+        counts.append(sketch.n_rows)
+        held = pyarrow.array(counts[-1:], pyarrow.int64()), pyarrow.array([sketch.to_bytes()], pyarrow.binary())
+        return pyarrow.Table.from_arrays([*key.columns, *held], schema=schema)
 
     def write(file: Any) -> None:
-        nonlocal n_rows
         with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
-            for first in range(0, len(keys), _AT_ONCE):
-                part = keys.slice(first, _AT_ONCE)
-                batch = [next(sketches) for _ in range(len(part))]
-                counts = [each.n_rows for each in batch]
-                n_rows += sum(counts)
-                data = [each.to_bytes() for each in batch]
-                columns = [*part.columns, pyarrow.array(counts, pyarrow.int64()), pyarrow.array(data, pyarrow.binary())]
-                writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+            rows = starmap(row_of, chain([(keys, first)], sketches))
+            while lot := list(islice(rows, _AT_ONCE)):
+                writer.write_table(pyarrow.concat_tables(lot))
 
     write_whole_bytes(path, write)
-    return Written(len(keys), n_rows)
+    return Written(len(counts), sum(counts))

@@ -123,6 +123,10 @@ class Format:
         """File -> its rows, of a format that `counts_rows`."""
         return {}
 
+    def ends(self, name: str) -> Mapping[str, tuple[float, float]]:  # noqa: ARG002
+        """File -> smallest and largest number of a column, where that is known at no cost."""
+        return {}
+
     def types(self) -> Mapping[str, Mapping[str, str]]:
         """File -> its columns -> their stored types, where files may differ in them and none may lack a column."""
         return {}

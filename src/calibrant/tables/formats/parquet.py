@@ -43,6 +43,15 @@ class Parquet(Format):
         query = "SELECT file_name, sum(num_rows) FROM parquet_file_metadata(?) GROUP BY file_name"
         return {file: int(rows) for file, rows in self.connection.execute(query, [self.literals]).fetchall()}
 
+    def ends(self, name: str) -> dict[str, tuple[float, float]]:
+        """File -> smallest and largest number of a column of floats, to single precision, where its last bytes say."""
+        query = """SELECT file_name, min(low), max(high) FROM (SELECT file_name, type IN ('FLOAT', 'DOUBLE') AS floats,
+        TRY_CAST(stats_min_value AS FLOAT) AS low, TRY_CAST(stats_max_value AS FLOAT) AS high
+        FROM parquet_metadata(?) WHERE lower(path_in_schema) = lower(?)) GROUP BY file_name
+        HAVING bool_and(floats AND coalesce(isfinite(low) AND isfinite(high), false))"""
+        listed = self.connection.execute(query, [self.literals, name]).fetchall()
+        return {file: (low, high) for file, low, high in listed}
+
     def types(self) -> dict[str, dict[str, str]]:
         """Names and stored types of each file's columns."""
         return {file: dict(names) for file, names in parquet_columns(self.connection, self.files).items()}
