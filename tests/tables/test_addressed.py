@@ -15,6 +15,7 @@ from calibrant.tables import scan as scanning
 from calibrant.tables.duckdb import group_relation
 from calibrant.tables.entry import filesystem_of
 from calibrant.tables.files import OpenedFile
+from calibrant.tables.identities import suspects
 from calibrant.tables.scan import scan
 from tests.strategies import examples, samples
 
@@ -181,3 +182,29 @@ def test_a_filesystem_is_opened_by_its_name(monkeypatch):
     assert [filesystem_of(name).type_name for name in ("local", "s3")] == ["local", "s3"]
     with pytest.raises(InputError, match="filesystem: is 'ftp', which is not known"):
         filesystem_of("ftp")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ends", "wanted"),
+    [
+        ([5, 5, 7], [(0, 1), (0, 1), (0, 1)], [0, 1]),
+        ([5, 5, 7], [(0, 1), (0, 0.5), (0, 1)], []),
+        ([5, 5, 5], [(0, 1), None, (0, 0.5)], [0, 1, 2]),
+        ([5, 5, 10], [(0, 1), (0, 0.5), None], [0, 1, 2]),
+        ([5, 6, 8], [None, None, None], []),
+    ],
+)
+def test_files_whose_ends_differ_hold_other_rows(sizes, ends, wanted):
+    assert suspects(sizes, 0, ends) == wanted
+
+
+@pytest.mark.slow
+def test_ends_are_told_of_floats_alone(tmp_path):
+    p = np.random.default_rng(0).random(999)
+    odd = {"single": p.astype("f4"), "double": p, "whole": (p > 0.5).astype(int)}
+    for name, column in odd.items():
+        pq.write_table(pa.table({"P": pa.array(column)}), tmp_path / f"{name}.parquet")
+    ends = OpenedFile(tmp_path)._reader.ends("p")
+    found = {file.rsplit("/", 1)[-1].split(".")[0]: each for file, each in ends.items()}
+    assert found["single"] == found["double"] == (np.float32(p.min()), np.float32(p.max()))
+    assert "whole" not in found

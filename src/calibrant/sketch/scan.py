@@ -107,7 +107,9 @@ class Counted:
     def __init__(self, n_segments: int, resolution: int) -> None:
         self._tables, self._resolution = counting.new_tables(n_segments, resolution), resolution
 
-    def add(self, y: FloatArray, v: FloatArray, _w: FloatArray, segment: IntArray, faults: IntArray) -> bool:
+    def add(
+        self, y: FloatArray, v: FloatArray, _w: FloatArray, segment: npt.NDArray[np.int32], faults: IntArray
+    ) -> bool:
         """Add rows, and count bad ones; False where an outcome is a rate, which has no place here."""
         return counting.count_rows(y, v, v.view(np.uint64), segment, self._resolution, *self._tables, faults) < 0
 
@@ -141,7 +143,9 @@ class Weighed:
         """The largest weight, if rows have weights."""
         return float(self._heaviest[0]) if self._weighted else None
 
-    def add(self, y: FloatArray, v: FloatArray, w: FloatArray, segment: IntArray, faults: IntArray) -> bool:
+    def add(
+        self, y: FloatArray, v: FloatArray, w: FloatArray, segment: npt.NDArray[np.int32], faults: IntArray
+    ) -> bool:
         """Add rows, and count bad ones."""
         self._weighted |= w.size > 0
         sketching.add_good_rows(y, v, w, segment, self._resolution, self._table, faults, self._heaviest)

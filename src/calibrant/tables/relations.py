@@ -321,7 +321,7 @@ class InDuckDB(Table):
             self._count_once(names)
             with of_file():
                 yield from scanned.each()
-            more = scanned.more
+            more, scanned = scanned.more, None  # whose memory the next scan takes
             numbering.go_on()
 
     def _scanned(

@@ -16,7 +16,7 @@ from calibrant.tables.duckdb import plain, quoted, refuse_nested
 
 BATCH = 122_880
 """Rows of a batch, DuckDB's own number: the columns of more leave a processor's cache before they are added up."""
-MOST_BYTES = 200_000_000
+MOST_BYTES = 64_000_000
 """Memory of the sums that are kept at once."""
 MANY_CELLS = 4096
 """Cells of a segment from which on a scan is quicker than a GROUP BY."""

@@ -22,8 +22,8 @@ from calibrant.tables.sketches import COLUMN, ROWS, KeptSketches
 from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import FINE, Table
 
-_AT_ONCE = 4
-"""Sketches of a row group."""
+_AT_ONCE = 1
+"""Sketches of a row group, of which a reader or a writer has one in memory."""
 _TOLD = 20
 """Files that are told one by one."""
 
