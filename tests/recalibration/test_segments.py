@@ -25,7 +25,7 @@ from calibrant.door.days import numbers_of
 from calibrant.recalibration import AveragedScaling, SegmentRecalibrator, from_json
 from calibrant.recalibration.by_segment import boosting, estimator
 from calibrant.recalibration.by_segment.cells import Cut, conditions
-from calibrant.recalibration.by_segment.corrections import Fitting, _Corrections, _newton
+from calibrant.recalibration.by_segment.corrections import Fitting, _Corrections, _moving, _newton
 from calibrant.recalibration.by_segment.estimator import compared
 from calibrant.recalibration.judge import Judge
 from tests.strategies import examples
@@ -139,7 +139,8 @@ def test_a_block_is_the_penalised_fit(seed, n, size, sure, one):
     part = _Corrections(
         (1,), 0 if one else None, 0.0, rng.choice([0.01, 0.3, 4.0]), rng.integers(0, size, n), np.zeros(size)
     )
-    assert min(_newton(rows, offset, part)[0] for _ in range(200)) < 1e-9
+    moving = _moving(rows, offset, part)
+    assert min(_newton(*moving, part)[0] for _ in range(200)) < 1e-9
 
     def loss(change):
         score = offset + change[part.cell]

@@ -199,17 +199,22 @@ def _most_promising(
 
 def _refit(rows: Fitting, others: FloatArray, part: _Corrections, steps: int) -> FloatArray:
     """Fit a block and its variance given all else; returns the information of each cell before the last step."""
-    cell = part.cell
-    if part.only is not None:  # other rows do not move
-        at = np.flatnonzero(cell == part.only)
-        rows, others, cell = Fitting(rows.offset[at], rows.outcome[at], rows.weight[at]), others[at], cell[at]
+    moving = _moving(rows, others, part)
     for _ in range(steps):
-        step, bend = _newton(rows, others, cell, part)
+        step, bend = _newton(*moving, part)
         if step < _SETTLED:
             break
         freedom = float((bend * part.spread / (1.0 + bend * part.spread)).sum())
         part.spread = float(np.clip(part.change @ part.change / max(freedom, 1e-12), 1e-6, 9.0))
     return bend
+
+
+def _moving(rows: Fitting, others: FloatArray, part: _Corrections) -> tuple[Fitting, FloatArray, IntArray]:
+    """The rows that a part can move, with their log-odds and cells."""
+    if part.only is None:
+        return rows, others, part.cell
+    at = np.flatnonzero(part.cell == part.only)
+    return Fitting(rows.offset[at], rows.outcome[at], rows.weight[at]), others[at], part.cell[at]
 
 
 def _newton(rows: Fitting, others: FloatArray, cell: IntArray, part: _Corrections) -> tuple[float, FloatArray]:
