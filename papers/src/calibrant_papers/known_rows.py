@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, ndtr
@@ -195,7 +196,7 @@ def _of_items(k: int, trials: int) -> tuple[float, ...]:
     truth, found, apart = one - other, [], []
     for trial in range(trials):
         _, y, v, group = _answers(k, n, np.random.default_rng([k, trial]))
-        options = {"y_true_b": y[1], "n_resamples": _RESAMPLES, "random_state": trial}
+        options: dict[str, Any] = {"y_true_b": y[1], "n_resamples": _RESAMPLES, "random_state": trial}
         result = compare_calibration(y[0], *v, items="in order", groups=group if topic else None, **options)
         low, high = result.interval
         found.append(
