@@ -28,7 +28,6 @@ from calibrant import (
 from calibrant.inference.bounds import every_measure as most
 from calibrant.measures.corp import corp_decomposition
 from tests.constants import all_samples, broken, costs, is_a_mirror
-from tests.oracles.interval import interval_calibration_error as interval_oracle
 from tests.strategies import examples, samples
 
 
@@ -139,49 +138,6 @@ def test_half_a_bin_and_the_root_of_the_distance_are_attained():
     halves, weight = ([0.5, 0.5], [0.0, 1.0]), [1.0, 1.0]
     assert upper_calibration_distance(*halves, sample_weight=weight).upper == pytest.approx(0.5)
     assert lower_calibration_certificate(*halves, sample_weight=weight).upper == pytest.approx(0.25)
-
-
-def test_the_largest_interval_error_that_is_known_beside_the_root_of_the_distance():
-    """The law of docs/constants.md: found by linear programs, nearer to the proved constant of 3 than any other."""
-    v = [
-        0.0,
-        0.04429,
-        0.08857,
-        0.13286,
-        0.17714,
-        0.22238,
-        0.27164,
-        0.33296,
-        0.34822,
-        0.36464,
-        0.40564,
-        0.41467,
-        0.44599,
-        0.47117,
-        0.49,
-    ]
-    mass = [
-        0.2904,
-        0.01241,
-        0.01241,
-        0.01241,
-        0.01267,
-        0.01376,
-        0.01698,
-        0.00437,
-        0.37786,
-        0.00368,
-        0.1103,
-        0.01888,
-        0.06223,
-        0.05068,
-        0.00095,
-    ]
-    outcome = [1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1]
-    distance = lower_calibration_certificate(outcome, v, sample_weight=mass)
-    interval = interval_calibration_error(outcome, v, sample_weight=mass)
-    assert interval == pytest.approx(interval_oracle(np.array(outcome), np.array(v), np.array(mass)))
-    assert interval / distance.upper**0.5 > 1.6521
 
 
 def test_bins_of_a_shifted_grid_hold_predictions_near_their_mean():

@@ -58,6 +58,7 @@ _HOME = {
     "hardness-subset-sum": ("hardness", "subset_sum", "distances that decide subset sums"),
     "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
     "hardness-birthday": ("hardness", "birthday", "domains that no small sample can distinguish"),
+    "open-ratios": ("open_ratios", "open_ratios", "small laws that come near to constants that are open; minutes"),
     "advice": ("advised", "advice", "which recalibration is chosen, and how often a calibrated predictor is changed"),
     "gain-coverage": ("gain_coverage", "gain_coverage", "how often a map's true gain is outside its interval; minutes"),
     "type-one-errors": ("type_one", "type_one_errors", "false rejections of every test but T-Cal's; half an hour"),
