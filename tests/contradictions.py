@@ -163,7 +163,7 @@ def faults(audit):
     in_parts = answer["action"] == "look at the parts"
     check(("No error that matters" in said) == (state == "no evidence"), "no error that matters")
     check(("No sign of error" in said) == (state == "too few rows"), "no sign of error")
-    sure = "This is not chance" in said
+    sure = "This is not chance" in said or "The error is real" in said
     told = sure or "Chance alone rarely does this" in said or "which calibrated predictions rule out" in said
     told = told or (beyond and "as a bound proves" in said) or (bool(by_class) and "Single classes are off" in said)
     check(told == (state in REAL) or in_parts, "not chance")
@@ -218,11 +218,11 @@ def faults(audit):
     at_most = re.search(r"would improve the score \(log loss\) by (?:at most|less than) ([0-9.]+)%", said)
     check(not at_most or 100.0 * possible <= float(at_most[1]) + 0.051, "a possible gain that is another")
     check(gain is None or answer["action"] not in LEAVE or possible <= 0.01, "left, and a map could gain much")
-    falls = re.search(r"falls from ([0-9.e-]+) to ([0-9.e-]+[0-9])", said)
+    falls = re.search(r"the error falls from ([0-9.]+) to ([0-9.]+) point", said)
     if falls:
         for name, number in zip(("unchanged", chosen), falls.groups(), strict=True):
             distance = scores[name]["lower_calibration_distance"]
-            check(abs(float(number) - distance) <= 0.051 * distance, "the distance falls otherwise")
+            check(abs(float(number) / 100.0 - distance) <= 0.051 * distance, "the distance falls otherwise")
     conditional, sure = "if rows of one " in said, sure or state in ("no evidence", "too few rows") or told
     check(not conditional or audit.perhaps_groups is not None, "a condition that does not apply")
     check(conditional or audit.perhaps_groups is None or not sure, "chance without its condition")

@@ -28,6 +28,7 @@ from calibrant.door.frames import BACKENDS
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
+from calibrant.findings.catalogue import state_in_words
 from calibrant.findings.comparison import compare
 from calibrant.gate.result import Check, Gated
 from calibrant.homes import HOMES
@@ -334,7 +335,7 @@ def test_an_error_keeps_its_fields():
 @pytest.mark.slow
 def test_an_audit_shows_itself_and_cannot_be_written_to():
     found = audited()
-    assert repr(found).startswith(f"Audit({found.answer.state}")
+    assert repr(found).startswith(f"Audit({state_in_words(found.answer)}")
     assert found.answer.details[0] in found._repr_html_()
     assert pickle.loads(pickle.dumps(found)).to_json() == found.to_json()
     with pytest.raises(TypeError):

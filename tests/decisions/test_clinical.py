@@ -275,7 +275,8 @@ def test_few_hospitals_have_level_and_slope():
     line = found.group_line
     assert line.direction == found.answer.direction == "too confident"
     assert line.worth == pytest.approx(np.bincount(hospital, y).sum() ** 2 / (np.bincount(hospital, y) ** 2).sum())
-    assert found.answer.headline.startswith("Too confident: by groups, observed over expected events is 0.")
+    assert found.answer.headline.startswith("Too confident: the calibration slope is 0.")
+    assert f"By groups, {line.numbers}; together 95% confidence." in " ".join(found.sentences)
     assert "Events come from too few groups (worth 19; 30 needed)." in found.answer.details
     # An interval at half the level each: both hold together.
     wider = clinical_calibration(y, v, groups=hospital, level=0.025, **FEW)

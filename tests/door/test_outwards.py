@@ -11,7 +11,7 @@ from calibrant import CalibrationMonitor
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import at_least, at_most, in_short, outwards
 from calibrant.drift.monitor import MonitorReading
-from calibrant.findings.catalogue import most_in_short
+from calibrant.inference.bounds.gate import most_in_short
 from calibrant.findings.words import proved
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.comparison.compare import ComparisonResult

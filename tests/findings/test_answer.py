@@ -254,7 +254,7 @@ def test_the_headline_names_the_segment_whose_error_is_that_of_all_rows(how):
     assert told[1.0].examples == ()
     for errs_too in (told[1.4], told[0.8]):
         assert "Elsewhere" not in errs_too.headline
-        assert "Look at the segments below first: single ones are off" in errs_too.sentence
+        assert "Single segments are off. If they err unlike one another, " in errs_too.sentence
 
 
 @pytest.mark.slow
@@ -471,9 +471,8 @@ def test_calibrated_rows_hear_how_large_an_error_may_hide_and_how_many_rows_show
         if found.state == "too few rows":
             hide = r"An error of up to ([0-9.]+) points on average could still hide here \(95% confidence\)\."
             most = re.fullmatch(hide, found.details[0])[1]
-            do = (
-                rf"If {most} points would matter to you, collect ([0-9,]+) to ([0-9,]+) rows in all; if not, use them\."
-            )
+            rows = r"([0-9,]+) to ([0-9,]+) rows in all, these included"
+            do = rf"If {most} points would matter to you, collect {rows}; if not, use them\."
             fewest, largest = (int(each.replace(",", "")) for each in re.fullmatch(do, found.details[1]).groups())
             assert 1_500 < fewest < largest
 

@@ -1,15 +1,18 @@
 """What a person reads first: four lines, measures on request, and what is small and costs much."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from typer.testing import CliRunner
 
-from calibrant import audit
+from calibrant import audit, audit_table
 from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.findings.catalogue import standing
+from calibrant.findings.words import rate
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
@@ -72,3 +75,66 @@ def test_within_the_limit_names_a_gain_everywhere():
         words = "Within the limit, but correcting would improve the score"
         for text in (gated.summary(), gate_as_junit(gated), gate_as_markdown(gated), str(gated.to_dict())):
             assert (words in text) == told
+
+
+def test_an_error_that_began_on_a_day_is_told_from_that_day_on():
+    rng = np.random.default_rng(0)
+    day, p = np.repeat(np.arange(16), 200), rng.beta(3.0, 3.0, 3_200)
+    for begins, told in ((8, True), (0, False)):
+        y = rng.random(p.size) < np.where(day >= begins, 0.4 * p, p)
+        found = audit_table(pd.DataFrame({"y": y * 1, "p": p, "day": day}), y_true="y", y_prob="p", drift="day")
+        assert found.answer.headline.startswith("Too high since about period 8: 5" if told else "Too high on average: ")
+        assert ("correct (recalibrate) on rows from period 8 on." in found.answer.details[-1]) is told
+        assert found.answer.details[-1].startswith(
+            "Find out whether something changed. " if not told else "Find out what"
+        )
+        assert "below" not in found.answer.sentence
+        assert found.answer.examples == () or not told
+
+
+def test_few_groups_hear_what_is_known_and_not_an_option():
+    rng = np.random.default_rng(7)
+    hospital, p = rng.integers(0, 12, 3_000), rng.beta(2.0, 6.0, 3_000)
+    y = rng.random(3_000) < expit(logit(p) + rng.normal(-0.3, 0.3, 12)[hospital])
+    found = audit(y * 1, p, groups=hospital, random_state=0)
+    ratio, (low, high) = found.group_line.observed_expected.value, found.group_line.observed_expected.interval
+    said = re.fullmatch(
+        r"For each event predicted ([0-9.]+) happened, likely ([0-9.]+) to ([0-9.]+) \(1 is right; 95% confidence\)\.",
+        found.answer.details[0],
+    )
+    value, least, most = map(float, said.groups())
+    assert abs(value - ratio) <= 0.005
+    assert low - 0.01 <= least <= low
+    assert high <= most <= high + 0.01
+    assert "groups are too few to be sure (worth 1" in found.answer.headline
+    assert found.answer.details[1].startswith("Do not rely on them yet. More groups help; ")
+    assert "max-weight" not in found.answer.sentence
+    assert "not known" not in found.answer.sentence
+    assert found.group_line.numbers in " ".join(found.sentences)
+
+
+def test_a_backwards_screen_gives_no_distance_and_says_what_its_auc_means():
+    rng = np.random.default_rng(10)
+    p = rng.beta(2.0, 2.0, 2_000)
+    found = audit((rng.random(2_000) < 1.0 - p) * 1, p, random_state=0)
+    assert found.answer.action == "check the labels"
+    assert "points" not in found.answer.sentence
+    assert "below 0.5: they put likelier rows last" in standing(found)
+
+
+def test_few_points_of_a_rare_event_stand_beside_its_rate():
+    rng = np.random.default_rng(8)
+    for a, told in ((0.05, True), (3.0, False)):
+        p = rng.beta(a, 5.0, 3_000)
+        found = audit((rng.random(3_000) < p) * 1, p, random_state=0)
+        assert not found.tests["calibration_test"].result.reject
+        assert (f"{rate(found.base_rate)} happen on average" in found.answer.sentence) is told
+
+
+def test_a_line_says_that_rows_without_a_sign_of_error_may_be_used():
+    rng = np.random.default_rng(0)
+    p = rng.random(2_000)
+    found = audit((rng.random(2_000) < p) * 1, p, random_state=0)
+    assert found.answer.state == "too few rows"
+    said = r"Audit\(no sign of error, at most [0-9.]+ points: collect more rows if that matters; 2,000 rows\)"
+    assert re.fullmatch(said, repr(found))

@@ -58,6 +58,20 @@ class GroupLine(Result):
         return "too low" if low > 1.0 else "too high" if high < 1.0 else None
 
     @property
+    def level_in_words(self) -> str:
+        """How many events happen for each that is predicted."""
+        value, low, high = _rounded(self.observed_expected)
+        return f"for each event predicted {value} happened, likely {low} to {high}"
+
+    @property
+    def sign_in_words(self) -> str:
+        """What the direction rests on: the slope where that names it, else the level."""
+        if self.direction in ("too confident", "not confident enough"):
+            value, low, high = _rounded(self.calibration_slope)
+            return f"the calibration slope is {value}, likely {low} to {high}"
+        return self.level_in_words
+
+    @property
     def numbers(self) -> str:
         """Both values with their intervals."""
         level, slope = (_said(each) for each in (self.observed_expected, self.calibration_slope))
@@ -103,5 +117,12 @@ def group_line(rows: Rows, level: float) -> GroupLine | None:
 
 
 def _said(estimate: Estimate) -> str:
+    value, low, high = _rounded(estimate)
+    return f"{value} ({low} to {high})"
+
+
+def _rounded(estimate: Estimate) -> tuple[str, str, str]:
+    """A value and both ends of its interval in two decimals, the ends outwards."""
     low, high = estimate.interval
-    return f"{estimate.value:.2f} ({math.floor(100.0 * low) / 100.0:.2f} to {math.ceil(100.0 * high) / 100.0:.2f})"
+    ends = math.floor(100.0 * low) / 100.0, math.ceil(100.0 * high) / 100.0
+    return f"{estimate.value:.2f}", f"{ends[0]:.2f}", f"{ends[1]:.2f}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +25,8 @@ from calibrant.findings.decision import (
     named_off,
     parts_off,
     rejected,
+    since,
+    split_by_alarm,
     stakes,
     told,
 )
@@ -36,6 +37,7 @@ from calibrant.findings.words import (
     NO_TRIALS,
     found_in_words,
     one_outcome,
+    period_in_words,
     periods_in_words,
     rate,
     segment_in_words,
@@ -45,15 +47,15 @@ from calibrant.findings.words import (
     short_pvalue,
     whole,
 )
-from calibrant.inference.bounds.gate import asked, practical, rounded_rows
+from calibrant.inference.bounds.gate import asked, least_in_short, most_in_short, rows_to_collect
 from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.recalibration.choice import falls_to
 from calibrant.recalibration.curves.registry import title_of
+from calibrant.resampling.comonotone import LEAST_GROUPS
 
 if TYPE_CHECKING:
     from calibrant.decisions.group_line import GroupLine
     from calibrant.findings.results import Audit
-    from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.result import TestResult
     from calibrant.recalibration.gain import RecalibrationGain
     from calibrant.segments.by_column import Segment
@@ -74,13 +76,13 @@ _TOP = {
 """What it is to predict that class with too much, and with too little."""
 _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
 """What is said of an error that is ruled out, and of one that is neither seen nor ruled out."""
-_NOT_CHANCE, _RARELY = "This is not chance", "Chance alone rarely does this"
-_SURELY = 0.001
+NOT_CHANCE, RARELY = "This is not chance", "Chance alone rarely does this"
+SURELY = 0.001
 """Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
 _CORRECT = "Correct them (recalibrate)"
-_MARGIN = 1.6
-"""More rows than are needed on average: so many decide in nine of ten samples."""
-_RECENT = "if what predictions mean has changed, use recent rows only"
+_AVERAGED = ("averaged", "averaged_classes")
+_RARE = 0.1
+"""Rates of an event, or of its absence, below which few points are much."""
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
 _SAME = 1e-12  # what is nearer is rounding
 _NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
@@ -115,7 +117,7 @@ def answer(audit: Audit) -> Answer:
         details=(),
         max_distance=audit.max_distance,
     )
-    if says_where(found, test) and blamed(audit, direction) is None:
+    if says_where(found, test) and blamed(audit, direction) is None and since(audit, direction) is None:
         found = replace(found, examples=told(direction, audit))
     return replace(found, headline=headline(found, audit), details=details(found, audit))
 
@@ -141,18 +143,20 @@ def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
 
 
 def _few_groups(answer: Answer, audit: Audit) -> list[str]:
-    """That groups are too few, and level and slope by them where the headline has not told these."""
+    """That groups are too few, and the level by them where the headline has not told what errs."""
     line = audit.group_line
     if line is None:
         return []
-    few = sentence(f"{line.what} come from {too_few(line.worth)}")
-    if answer.state in _NOT_SEEN and answer.direction is not None:
-        return [few]
-    return [few, f"By groups, {_numbers(line)}."]
+    said = []
+    if answer.interval is not None or answer.state not in _NOT_SEEN or answer.direction is not None:
+        said.append(sentence(f"{line.what} come from {too_few(line.worth)}"))  # elsewhere the headline says so
+    if answer.state not in _NOT_SEEN or answer.direction is None:
+        said.append(sentence(f"{line.level_in_words} ({_what_is_right(line)})"))
+    return said
 
 
-def _numbers(line: GroupLine) -> str:
-    return f"{line.numbers}; together {confidence(line.level)} confidence"
+def _what_is_right(line: GroupLine) -> str:
+    return f"1 is right; {confidence(line.level)} confidence"
 
 
 def _odd_rows(audit: Audit) -> list[str]:
@@ -175,11 +179,15 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.action == "look at the parts" and answer.state in _NOT_SEEN:
         return _parts_in_words(audit)
     if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
-        return f"{_SAID[answer.direction]}: by groups, {_numbers(audit.group_line)}."
+        line = audit.group_line
+        return f"{_SAID[answer.direction]}: {line.sign_in_words} ({_what_is_right(line)})."
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     if answer.state == "too few rows":
-        rows = counted(audit.n_rows, "row")
+        rows, groups = counted(audit.n_rows, "row"), audit.group_line
+        if answer.interval is None and groups is not None:
+            worth = f"worth {math.floor(groups.worth)}; {LEAST_GROUPS} needed"
+            return f"{_NOT_SEEN[answer.state]}, but groups are too few to be sure ({worth}; {rows})."
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
     if _by_classes(answer, audit):
         return "Single classes are off, though the most probable one shows no sign of error."
@@ -195,6 +203,8 @@ def _what(answer: Answer, audit: Audit) -> str:
         return f"Backwards: {where or 'the higher the prediction, the rarer the event'}{rows}."
     if answer.action == "predict the base rate":
         return f"Of no proved use: predicting {_every_time(audit)} for every row may do as well."
+    if since(audit, answer.direction) is not None:
+        return f"{_drift_in_words(audit)}."
     if answer.direction is None:
         return "Not calibrated, though no range of predictions stands out."
     where_alone = blamed(audit, answer.direction)
@@ -214,7 +224,7 @@ def _by_classes(answer: Answer, audit: Audit) -> bool:
 def _p(answer: Answer, audit: Audit) -> str:
     """The p-value in words that no seed decides: one that redraws give is told by what it is below."""
     assert answer.pvalue is not None
-    if answer.pvalue < _SURELY:
+    if answer.pvalue < SURELY:
         return short_pvalue(answer.pvalue)
     if answer.pvalue <= audit.level:
         return f"p < {audit.level:g}"
@@ -229,8 +239,20 @@ def _if_independent(audit: Audit) -> str:
 
 def _reality(answer: Answer, audit: Audit) -> str:
     assert answer.pvalue is not None
-    sure = _NOT_CHANCE if answer.pvalue < _SURELY else _RARELY
+    sure = NOT_CHANCE if answer.pvalue < SURELY else RARELY
     return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
+
+
+def _real_but(answer: Answer, audit: Audit) -> str:
+    assert answer.pvalue is not None
+    sure = "The error is real" if answer.pvalue < SURELY else "Chance alone rarely does this"
+    return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
+
+
+def _rare(audit: Audit) -> str:
+    """How often the event happens, beside points that are few because it hardly ever, or nearly always, does."""
+    common = _RARE <= audit.base_rate <= 1.0 - _RARE
+    return "" if common or audit.classes is not None else f"; {rate(audit.base_rate)} happen on average"
 
 
 def _at_most(answer: Answer, audit: Audit, *, rows: bool = False) -> str:
@@ -239,35 +261,43 @@ def _at_most(answer: Answer, audit: Audit, *, rows: bool = False) -> str:
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     limit = as_points(asked(answer.max_distance))
     of = f"; {counted(audit.n_rows, 'row')}" if rows else ""
-    return f"at most {most} on average, below the limit of {limit} ({confidence(audit.level)} confidence{of})"
+    sure = f"{confidence(audit.level)} confidence{of}{_rare(audit)}"
+    return f"at most {most} on average, below the limit of {limit} ({sure})"
 
 
 def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
     """The second line: whether that is chance, and how far predictions would have to move."""
     parts = answer.action == "look at the parts"
     if answer.state in _NOT_SEEN and answer.direction is not None and not parts:
-        seen = f"{_NOT_SEEN[answer.state]} by the test of all errors"
+        seen = f"{_NOT_SEEN[answer.state]} of other kinds"
         if answer.state == "no evidence":
             return [f"{seen}: {_at_most(answer, audit)}."]
-        return [f"{seen} ({_p(answer, audit)}). {_may_hide(answer, audit)}"]
+        hide = "" if answer.interval is None else f" {_may_hide(answer, audit)}"
+        return [f"{seen} ({_p(answer, audit)}).{hide}"]
     if answer.state == "no evidence":
         return [f"{_NOT_SEEN[answer.state]} in all rows together: {_at_most(answer, audit)}."] if parts else []
     if answer.state == "too few rows":
         overall = f"{_NOT_SEEN[answer.state]} in all rows together ({_p(answer, audit)}). " if parts else ""
-        return [f"{overall}{_may_hide(answer, audit)}"]
+        told = answer.interval is None and audit.group_line is not None  # by the groups' level
+        said = f"{overall}{'' if told else _may_hide(answer, audit)}".strip()
+        return [said] if said else []
     real = ""
     test = audit.tests["calibration_test"].result
     if _by_classes(answer, audit):
         real = f"Classes are tested at one level for all{_if_independent(audit)}. "
+    elif answer.state == "too small to matter" and test is not None and test.reject:
+        real = f"{_real_but(answer, audit)}, but too small to matter"
     elif test is not None and test.reject:
         real = f"{_reality(answer, audit)}. "
     elif test is not None:
         real = f"That does not depend on the test{_if_independent(audit)} ({_p(answer, audit)}). "
     if answer.state == "too small to matter":
-        over = "over all rows " if parts else ""
-        small = f"{real}It is too small to matter {over}by itself: {_at_most(answer, audit)}."
-        where = blamed(audit, answer.direction)
-        return [f"{small} {_those(audit, where)}" if parts else small.replace(" by itself", "")]
+        over = " over all rows by itself" if parts else ""
+        small = real if real.endswith("matter") else f"{real}It is too small to matter"
+        small = f"{small}{over}: {_at_most(answer, audit)}."
+        return [f"{small} {_those(audit, blamed(audit, answer.direction))}" if parts else small]
+    if answer.action == "check the labels":
+        return [real.strip()] if real else []
     return [f"{real}{_how_far(answer, audit)}"]
 
 
@@ -275,7 +305,8 @@ def _may_hide(answer: Answer, audit: Audit) -> str:
     if answer.interval is None:
         return "How large an error may hide is not known."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
-    hide = f"An error of up to {most} on average could still hide here ({confidence(audit.level)} confidence)."
+    sure = f"{confidence(audit.level)} confidence{_rare(audit)}"
+    hide = f"An error of up to {most} on average could still hide here ({sure})."
     if answer.interval.high > answer.max_distance:
         return hide
     limit = as_points(asked(answer.max_distance))
@@ -291,7 +322,9 @@ def _could_cost(audit: Audit) -> str:
 
 def _how_far(answer: Answer, audit: Audit) -> str:
     """How far predictions would have to move: of these rows, and likely of the population."""
-    which = "Predictions" if audit.classes is None else "Those of the most probable class"
+    where = since(audit, answer.direction)
+    which = "Predictions" if audit.classes is None else "Predictions of the most probable class"
+    which = which if where is None else "In all rows together, predictions"
     move = f"{which} would have to move by {in_points(in_short(answer.size))} on average"
     if answer.interval is None:
         if audit.rates:
@@ -327,7 +360,7 @@ def _parts_in_words(audit: Audit) -> str:
     given = _if_independent(audit)
     if searched and not off:
         first = searched[0]
-        sure = _NOT_CHANCE if first.pvalue < _SURELY else _RARELY
+        sure = NOT_CHANCE if first.pvalue < SURELY else RARELY
         n_tested = 0 if audit.found_segments is None else audit.found_segments.n_tested
         real = f"{sure}{given} ({short_pvalue(first.pvalue)}, allowing for {counted(n_tested, 'segment')})."
         other = next((each for each in searched if each.direction != first.direction), None)
@@ -344,15 +377,11 @@ def _parts_in_words(audit: Audit) -> str:
 
 def _drift_in_words(audit: Audit) -> str:
     """Since when the evidence was enough, and what is predicted and happens from then on."""
-    first = next(k for k, each in enumerate(audit.periods) if each.reading.reject)
-    since = audit.periods[first:]
-    n_rows = sum(each.n_rows for each in since)
-    says, happens = (
-        sum(each.n_rows * getattr(each, name) for each in since) / n_rows for name in ("mean_prediction", "base_rate")
-    )
-    way = "Too high" if happens < says else "Too low"
-    rates = _predicted_and_happened(audit, says, happens, n_rows)
-    return f"{way} since about {since[0].period}: {rates}; the risk of any false alarm is {100.0 * audit.level:g}%"
+    _, from_then = split_by_alarm(audit)
+    way = "Too high" if from_then.happened < from_then.predicted else "Too low"
+    rates = _predicted_and_happened(audit, from_then.predicted, from_then.happened, from_then.n_rows)
+    alarm = f"the risk of any false alarm is {100.0 * audit.level:g}%"
+    return f"{way} since about {period_in_words(from_then.first)}: {rates}; {alarm}"
 
 
 def _found_segment(each: FoundSegment) -> str:
@@ -436,22 +465,6 @@ def _every_time(audit: Audit) -> str:
     return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
 
 
-def _rows_to_collect(gate: GateResult) -> str:
-    """How many rows in all may decide: if there is no error, and if it stays as it is on these rows.
-
-    Without an error the upper end falls as one over the root of the rows. Chance moves both: docs/answer.md.
-    """
-    without = math.ceil(gate.n_rows * (gate.lower_distance.high / gate.max_distance) ** 2)
-    least, average = sorted((without, gate.rows_needed or without))
-    most = math.ceil(_MARGIN * average)
-    if not practical(least, gate.n_rows):
-        return "far more rows than these (over ten times as many)"
-    fewest = whole(rounded_rows(least))
-    if not practical(most, gate.n_rows):
-        return f"{fewest} rows in all, or far more"
-    return f"{fewest} to {whole(rounded_rows(most))} rows in all"
-
-
 def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
     action, advice = answer.action, audit.advice
     if action == "leave unchanged":
@@ -472,26 +485,32 @@ def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
     parts = parts_off(audit)
     if action == "look at the parts":
         if parts[0] == "periods":
-            return ["Find out what changed. If it stays, correct (recalibrate) on rows since then."]
-        drift = " Look at the drift below as well." if "periods" in parts else ""
+            return [_on_recent(audit)]
+        drift = " Some periods are off as well." if "periods" in parts else ""
         return [f"Correct segments, not all rows: {_ONE_BY_ONE}.{drift}"]
     if action == "look closer":
         if parts:
             closer = f"; {_ONE_BY_ONE}" if parts[0] == "segments" else ""
-            return [f"Look at the {' and '.join(parts)} below{closer}. {_no_recalibration(audit)}"]
+            return [f"Look at where they err: some {' and '.join(parts)} are off{closer}. {_no_recalibration(audit)}"]
         return [f"Look at where they err. {_no_recalibration(audit)}"]
     if action == "none":
         return [advice.words] if answer.state == "worth correcting" else []
-    by = "" if advice.chosen == "averaged" else f" by {title_of(advice.chosen or '')}"
-    first = "".join(f"Look at the {part} below first: {_WHICH[part]}. " for part in parts[:1])
-    then = f"Then c{_CORRECT[1:]}" if first else _CORRECT
-    return [f"{first}{then}{by}. {_what_it_gains(audit)}"]
+    if since(audit, answer.direction) is not None:
+        return [_on_recent(audit)]
+    by = "" if advice.chosen in _AVERAGED else f" by {title_of(advice.chosen or '')}"
+    gains = f"{_CORRECT}{by}. {_what_it_gains(audit)}"
+    if not parts:
+        return [gains]
+    if parts[0] == "periods":
+        return [f"Find out whether something changed. If so, correct on rows since then. If not: c{gains[1:]}"]
+    return [f"Single segments are off. If they err unlike one another, {_ONE_BY_ONE}. If not: c{gains[1:]}"]
 
 
-_WHICH = {
-    "segments": f"single ones are off. If they err unlike one another, {_ONE_BY_ONE}",
-    "periods": _RECENT,
-}
+def _on_recent(audit: Audit) -> str:
+    """What to do about predictions that have come to err."""
+    _, from_then = split_by_alarm(audit)
+    recent = f"rows from {period_in_words(from_then.first)} on"
+    return f"Find out what changed. If it stays, correct (recalibrate) on {recent}."
 
 
 def _no_more_than(gain: RecalibrationGain) -> str:
@@ -502,12 +521,13 @@ def _no_more_than(gain: RecalibrationGain) -> str:
 def _collect(answer: Answer, audit: Audit) -> str:
     """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
     if audit.gate is None or answer.interval is None:
-        more = "" if audit.n_groups is None else " More groups help; more rows in the same ones help little."
-        return f"Give {MAX_WEIGHT}, {_most_of_one(audit)}: that bounds it.{more}"
+        if audit.n_groups is not None and (audit.group_line is not None or audit.n_groups < LEAST_GROUPS):
+            return "Do not rely on them yet. More groups help; more rows in the same ones help little."
+        return f"Give {MAX_WEIGHT}, {_most_of_one(audit)}: that bounds it."
     if audit.gate.verdict == "within":
         return "If that would matter to you, collect more rows; if not, use them."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
-    return f"If {most} would matter to you, collect {_rows_to_collect(audit.gate)}; if not, use them."
+    return f"If {most} would matter to you, collect {rows_to_collect(audit.gate)}; if not, use them."
 
 
 def _no_recalibration(audit: Audit) -> str:
@@ -528,7 +548,7 @@ def _what_it_gains(audit: Audit) -> str:
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
     falls = falls_to(advice["unchanged"], advice[advice.chosen or ""], advice.noise or 0.0)
     if falls is not None:
-        return f"On {of_rows} kept out of its fit, the distance falls from {falls}."
+        return f"On {of_rows} kept out of its fit, the error falls from {falls}."
     return f"On {of_rows} kept out of its fit, the log score is better."
 
 
@@ -537,26 +557,10 @@ def _repair_alone(where: Blamed, audit: Audit) -> list[str]:
     left = abs(where.happened_elsewhere - where.predicted_elsewhere)
     limit = as_points(asked(audit.max_distance))
     others = f"The other rows err by {in_points(in_short(left))} on average, within the limit of {limit}."
-    first = f" But look at the periods below first: {_RECENT}." if "periods" in parts_off(audit) else ""
-    return [f"Correct that segment alone (SegmentRecalibrator); the code is below. {others}{first}"]
-
-
-def least_in_short(interval: Interval, limit: float) -> str:
-    """The lower end, rounded down, and never to a limit that it is above."""
-    for digits in (2, 3, 4, 5):
-        shown = in_short(interval.low, ROUND_FLOOR, digits)
-        if not float(shown) <= limit < interval.low:
-            return shown
-    return repr(interval.low)
-
-
-def most_in_short(interval: Interval, limit: float) -> str:
-    """The upper end, rounded up, and never beyond a limit that it keeps to."""
-    for digits in (2, 3, 4, 5):
-        shown = in_short(interval.high, ROUND_CEILING, digits)
-        if not interval.high <= limit < float(shown):
-            return shown
-    return asked(limit)
+    first = (
+        " Some periods are off as well: find out whether something changed." if "periods" in parts_off(audit) else ""
+    )
+    return [f"Correct that segment alone (SegmentRecalibrator). {others}{first}"]
 
 
 def two_rates(one: float, other: float) -> tuple[str, str]:
@@ -597,6 +601,8 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
     if audit.periods:
         said.append(periods_in_words(audit.periods))
+    if audit.group_line is not None:
+        said.append(audit.group_line.summary())
     if audit.n_groups is not None:
         said.append(_by_group(audit))
     if audit.rates:
@@ -628,15 +634,17 @@ def _how_known(audit: Audit) -> str:
         return f"; they leave independently of the event{within}"
     if audit.sampling_fractions is None:
         return ""
-    without, events = (f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
+    without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
     seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
-    return f"; {without} of non-events and {events} of events were kept{seen}"
+    return f"; {without} of rows without the event and {events} of those with it were kept{seen}"
 
 
 def _discrimination(audit: Audit) -> str:
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
     told = "0.5 is a coin, 1 is perfect"
+    if audit.advice.backwards:
+        return f"AUC {audit.auc:.3f}, below 0.5: they put likelier rows last ({told})."
     what = "events from the rest" if audit.classes is None else "right rows from wrong ones"
     return f"How well they tell {what}: AUC {audit.auc:.3f} ({told})."
 
@@ -668,3 +676,15 @@ def _to_repair(audit: Audit) -> Blamed | None:
     """The segment that is to be recalibrated, and no other row."""
     found = audit.answer
     return blamed(audit, found.direction) if found.action in ("recalibrate", "look at the parts") else None
+
+
+def state_in_words(answer: Answer) -> str:
+    """What it comes to, where one line or a cell of a table has to do."""
+    seen = _NOT_SEEN.get(answer.state)
+    return answer.state if seen is None else f"{seen[0].lower()}{seen[1:]}"
+
+
+def action_in_words(answer: Answer) -> str:
+    """What to do, as shortly: rows that leave an error open are used where it would not matter."""
+    open_end = answer.action == "collect more rows" and answer.interval is not None
+    return "collect more rows if that matters" if open_end else answer.action

@@ -19,18 +19,18 @@ from calibrant.door.identity import identities
 from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
-from calibrant.findings.catalogue import most_in_short
+from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, action_in_words, state_in_words
 from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number, short_pvalue
+from calibrant.inference.bounds.gate import least_in_short, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
 from calibrant.inference.comparison.items import IN_ORDER, matched
 from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_all
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
-_STATES = {"no evidence": "no error that matters", "too few rows": "no sign of error"}
-_SURELY = 0.001
+_SMOOTH = "Compared by smooth errors, each between half and twice that"
 _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a page must not take minutes
 
 
@@ -88,26 +88,43 @@ class Comparison(Finding):
         first, second = self.names
         result, low, high = self.result, *self.result.interval
         sure = f"{confidence(result.level)} confidence"
-        one, other = in_short(result.value_a), in_short(result.value_b)
         rows = self._on or f" on the same {counted(self.audits[0].n_rows, 'row')}"
         if not result.reject:
             least, most = (as_points(in_short(low, ROUND_FLOOR)), as_points(in_short(high, ROUND_CEILING)))
             return (
                 f"Neither of {first} and {second} is proved better calibrated{rows} (p > {result.level:g}).",
-                f"{first} is off by {in_points(one)} (smooth error), {second} by {as_points(other)}; "
-                f"the first less the second is likely {least} to {most} ({sure}).",
+                self._far((first, second), sure),
+                f"{_SMOOTH}: {first}'s less {second}'s is likely {least} to {most} points ({sure}).",
             )
         better, worse = (first, second) if result.statistic < 0.0 else (second, first)
-        less, more = (one, other) if result.statistic < 0.0 else (other, one)
         near, far = sorted((abs(low), abs(high)))
         least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
-        p = short_pvalue(result.pvalue) if result.pvalue < _SURELY else f"p < {result.level:g}"
+        sure_of = result.pvalue < SURELY
+        p = short_pvalue(result.pvalue) if sure_of else f"p < {result.level:g}"
         return (
-            f"{better} is better calibrated than {worse}{rows} ({p}).",
-            f"{worse} is off by {in_points(more)} (smooth error), {better} by {as_points(less)}; "
-            f"the difference is likely {as_points(least)} to {as_points(most)} ({sure}).",
+            f"{better} is better calibrated than {worse}{rows}. {NOT_CHANCE if sure_of else RARELY} ({p}).",
+            self._far((worse, better), sure),
+            f"{_SMOOTH}: they differ by {in_points(in_short(abs(result.statistic)))}, "
+            f"likely {as_points(least)} to {as_points(most)}.",
             self._advice(),
         )
+
+    def _far(self, names: Sequence[str], sure: str) -> str:
+        """How far the predictions of each would have to move: an estimate where an error is proved, else the most."""
+        (one, far), (other, near) = ((name, self._distance(name)) for name in names)
+        bound = f" ({sure})" if "at most" in f"{far}{near}" else ""
+        return f"{one} would have to move by {far}; {other} by {near}{bound}."
+
+    def _distance(self, name: str) -> str:
+        """An estimate with its interval where an error is proved, else the most that may hide."""
+        found = self.audits[self.names.index(name)].answer
+        if found.interval is None:
+            return f"{in_points(in_short(found.size))} on average"
+        most = most_in_short(found.interval, found.max_distance)
+        if found.state in ("no evidence", "too few rows"):
+            return f"at most {in_points(most)} on average"
+        least = least_in_short(found.interval, found.max_distance)
+        return f"{in_points(in_short(found.size))} on average, likely {as_points(least)} to {as_points(most)}"
 
     def _advice(self) -> str:
         """What to do about each."""
@@ -117,8 +134,8 @@ class Comparison(Finding):
             if found.action == "recalibrate":
                 way = "" if found.direction is None else f" ({found.direction})"
                 said.append(f"correct {name}{way}")
-            elif found.state in _STATES:
-                said.append(f"{name} shows {_STATES[found.state]}")
+            elif found.state in ("no evidence", "too few rows"):
+                said.append(f"{name} shows {state_in_words(found)}")
             else:
                 said.append(f"{name}: {found.action}")
         both = "; ".join(said)
@@ -148,12 +165,12 @@ class Comparison(Finding):
         answers = [audit.answer for audit in self.audits]
         most = ["-" if x.interval is None else most_in_short(x.interval, x.max_distance) for x in answers]
         return [
-            ("what it comes to", *(_STATES.get(answer.state, answer.state) for answer in answers)),
+            ("what it comes to", *map(state_in_words, answers)),
             ("direction of the error", *(answer.direction or "none shown" for answer in answers)),
             ("smooth error, points", *(as_points(in_short(a.smooth_calibration_error)) for a in self.audits)),
             ("would have to move by, points", *(as_points(in_short(answer.size)) for answer in answers)),
             ("in the population, at most", *(each if each == "-" else as_points(each) for each in most)),
-            ("what to do", *(answer.action for answer in answers)),
+            ("what to do", *map(action_in_words, answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
         ]
@@ -193,7 +210,7 @@ def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]
     if len(beaten) == len(ranked) - 1:
-        return f"{best} is better calibrated than all others{on}. This is not chance ({sure}).", sentence
+        return f"{best} is better calibrated than all others{on} ({sure}).", sentence
     if not pairs.better:
         return f"None of the {len(ranked)} is proved better calibrated than another{on}.", sentence
     better: dict[str, list[str]] = {}

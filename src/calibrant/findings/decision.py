@@ -5,9 +5,9 @@ from __future__ import annotations
 __all__ = ["Answer"]
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from calibrant.inference.bounds.gate import Verdict, asked
 from calibrant.recalibration.gain import Direction, RecalibrationGain
 
 if TYPE_CHECKING:
+    from calibrant.drift.periods import Period
     from calibrant.findings.advice import Advice
     from calibrant.findings.results import Audit
     from calibrant.inference.bounds.gate import GateResult
@@ -354,6 +355,58 @@ def _variance(audit: Audit, rest: int, says: float) -> float:
     table = audit.reliability
     spread = float((table.mass * table.prediction * (1.0 - table.prediction)).sum())
     return max(min(rest * says * (1.0 - says), audit.n_rows * spread), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Periods that follow one another: the first of them, their rows, and what is predicted and happens in these."""
+
+    first: Any
+    n_rows: int
+    predicted: float
+    happened: float
+
+    @classmethod
+    def of(cls, periods: Sequence[Period]) -> Stretch:
+        n_rows = sum(each.n_rows for each in periods)
+        says, happens = (
+            sum(each.n_rows * getattr(each, name) for each in periods) / n_rows
+            for name in ("mean_prediction", "base_rate")
+        )
+        return cls(periods[0].period, n_rows, says, happens)
+
+    @property
+    def error(self) -> float:
+        """Events per row more than predicted."""
+        return self.happened - self.predicted
+
+    @property
+    def variance(self) -> float:
+        """Of the error, were rows independent, at most."""
+        return self.happened * (1.0 - self.happened) / self.n_rows
+
+
+def split_by_alarm(audit: Audit) -> tuple[Stretch | None, Stretch]:
+    """Periods before the evidence was enough, if any, and from then on."""
+    first = next(k for k, each in enumerate(audit.periods) if each.reading.reject)
+    return Stretch.of(audit.periods[:first]) if first else None, Stretch.of(audit.periods[first:])
+
+
+def since(audit: Audit, direction: Direction | None) -> Stretch | None:
+    """The periods that the error of all rows comes from; None where it may have been there before.
+
+    Before them the mean error is within what is too small to matter, and by 4 standard errors another than since. Of
+    groups and weights no standard error is known here, and a shift alone is seen: then nothing is said.
+    """
+    if direction not in ("too high", "too low") or audit.weighted or audit.n_groups is not None:
+        return None
+    if not any(each.reading.reject for each in audit.periods):
+        return None
+    before, after = split_by_alarm(audit)
+    if before is None or (after.error > 0.0) != (direction == "too low") or abs(before.error) > audit.max_distance:
+        return None
+    apart = abs(after.error - before.error) > _SURE * math.sqrt(before.variance + after.variance)
+    return after if apart else None
 
 
 def parts_off(audit: Audit) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from calibrant.door.outwards import in_points
 from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
-from calibrant.findings.catalogue import answer, most_in_short, sentences
+from calibrant.findings.catalogue import action_in_words, answer, sentences, state_in_words
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
@@ -25,7 +25,7 @@ from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
 from calibrant.findings.views import Finding, view
 from calibrant.findings.words import CELLS_MIX_WEIGHTS, not_looked_at, number, proved
-from calibrant.inference.bounds.gate import GateResult
+from calibrant.inference.bounds.gate import GateResult, most_in_short
 from calibrant.inference.bounds.population import PopulationBounds
 from calibrant.measures.smooth import Witness
 
@@ -276,7 +276,9 @@ class Audit(Finding):
             else f", at most {in_points(most_in_short(found.interval, found.max_distance))}"
         )
         title = f" of {self.title!r:.80}" if self.title else ""
-        return f"Audit({found.state}{way}{far}: {found.action}; {counted(self.n_rows, 'row')}{title})"
+        return (
+            f"Audit({state_in_words(found)}{way}{far}: {action_in_words(found)}; {counted(self.n_rows, 'row')}{title})"
+        )
 
     @property
     def answer(self) -> Answer:

@@ -278,8 +278,9 @@ def enough(reading: MonitorReading) -> bool:
     return reading.evalue * reading.level >= 1.0
 
 
-def _period(period: Period) -> str:
-    return f"period {period.period}" if str(period.period).isdigit() else str(period.period)
+def period_in_words(period: object) -> str:
+    """A date or a name by itself, a number after what it is."""
+    return f"period {period}" if str(period).isdigit() else str(period)
 
 
 def periods_in_words(periods: Sequence[Period]) -> str:
@@ -293,13 +294,13 @@ def periods_in_words(periods: Sequence[Period]) -> str:
     else:
         alarm = periods[first]
         p = at_most(alarm.reading.pvalue, 2)
-        by = _period(alarm)
+        by = period_in_words(alarm.period)
         sentence = (
             f"By {by} there was enough evidence against calibration (anytime-valid p = {p}): {_which_way(alarm)}."
         )
         fallen = [i for i in range(first, len(periods)) if not enough(periods[i].reading)]
         if fallen and fallen[-1] + 1 < len(periods):
-            again = _period(periods[fallen[-1] + 1])
+            again = period_in_words(periods[fallen[-1] + 1].period)
             sentence += f" After that it was too weak for a while; since {again} it has been enough throughout."
         elif fallen:
             needed = f"{1.0 / alarm.reading.level:.3g}"

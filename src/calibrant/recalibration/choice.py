@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.door.frames import record
-from calibrant.door.outwards import in_short
+from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.values import Result, counted
 from calibrant.recalibration.gain import RecalibrationGain
 
@@ -155,5 +155,5 @@ def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
     if max(near, noise) >= far:
         return None
-    to = in_short(near) if near >= noise else f"below {in_short(noise)} (what is left may be chance)"
-    return f"{in_short(far)} to {to}"
+    to = in_points(in_short(near)) if near >= noise else f"less than {in_points(in_short(noise))}"
+    return f"{as_points(in_short(far))} to {to}"

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import as_points, at_least, in_points, in_short, outwards
-from calibrant.findings.catalogue import code, most_in_short, what_to_do
+from calibrant.findings.catalogue import code, what_to_do
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import blamed
@@ -35,7 +35,7 @@ from calibrant.findings.words import (
     segments_sorted,
     whole,
 )
-from calibrant.inference.bounds.gate import asked
+from calibrant.inference.bounds.gate import asked, most_in_short
 from calibrant.measures.registry import measures
 from calibrant.recalibration.curves.registry import title_of
 from calibrant.report.classes import errors_svg, pairs_svg

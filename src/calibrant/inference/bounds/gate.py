@@ -7,12 +7,13 @@ __all__ = ["GateResult", "calibration_gate"]
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any, Literal
 
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
-from calibrant.door.outwards import outwards
+from calibrant.door.outwards import in_short, outwards
 from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -28,6 +29,8 @@ Verdict = Literal["within", "beyond", "undecided"]
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 _FEWEST = 10  # more rows that are worth a word
 _MILLION, _TIMES = 1_000_000, 10
+_MARGIN = 1.6
+"""More rows than are needed on average: so many decide in nine of ten samples."""
 IMPRACTICAL = "only more rows than is practical (over ten times as many)"
 
 
@@ -313,3 +316,37 @@ def rounded_rows(rows: int) -> int:
     """A number of rows in two digits, rounded up: it is an estimate."""
     step: int = 10 ** max(0, len(str(rows)) - 2)
     return -(-rows // step) * step
+
+
+def rows_to_collect(gate: GateResult) -> str:
+    """How many rows in all may decide: if there is no error, and if it stays as it is on these rows.
+
+    Without an error the upper end falls as one over the root of the rows. Chance moves both: docs/answer.md.
+    """
+    without = math.ceil(gate.n_rows * (gate.lower_distance.high / gate.max_distance) ** 2)
+    least, average = sorted((without, gate.rows_needed or without))
+    most = math.ceil(_MARGIN * average)
+    if not practical(least, gate.n_rows):
+        return "far more rows than these (over ten times as many)"
+    fewest = f"{rounded_rows(least):,}"
+    if not practical(most, gate.n_rows):
+        return f"{fewest} rows in all, these included, or far more"
+    return f"{fewest} to {rounded_rows(most):,} rows in all, these included"
+
+
+def least_in_short(interval: Interval, limit: float) -> str:
+    """The lower end, rounded down, and never to a limit that it is above."""
+    for digits in (2, 3, 4, 5):
+        shown = in_short(interval.low, ROUND_FLOOR, digits)
+        if not float(shown) <= limit < interval.low:
+            return shown
+    return repr(interval.low)
+
+
+def most_in_short(interval: Interval, limit: float) -> str:
+    """The upper end, rounded up, and never beyond a limit that it keeps to."""
+    for digits in (2, 3, 4, 5):
+        shown = in_short(interval.high, ROUND_CEILING, digits)
+        if not interval.high <= limit < float(shown):
+            return shown
+    return asked(limit)
