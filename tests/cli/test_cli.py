@@ -43,7 +43,7 @@ def test_audit_prints_one_page(rows):
     done = run("audit", rows, "--seed", 1)
     assert done.exit_code == 0
     assert "Using 'y_true' as the outcomes, 'y_prob' as the predictions." in done.stderr
-    assert "too high" in done.stdout
+    assert "Too high near " in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -235,7 +235,7 @@ def test_demo(tmp_path):
     done = run("demo", "--folder", tmp_path)
     assert done.exit_code == 0
     assert "naive Bayes" in done.stdout
-    assert "Too confident: where it says" in done.stdout
+    assert "Too confident. Near " in done.stdout
     assert [path.name for path in tmp_path.glob("*.html")] == ["calibrant-demo.html"]
     # They are far enough apart for 569 rows.
     assert "logistic regression is better calibrated than naive Bayes" in done.stdout
