@@ -203,6 +203,17 @@ def tamper(folder, seed, asked):
     return broken, valid
 
 
+def confirm(folder, seed, asked):
+    """Number of certificates, each of all claims or of one result, that the checker confirms."""
+    rng = np.random.default_rng([seed, 1])
+    for _ in range(asked):
+        y_true, y_prob, weight = sample = draw(rng)
+        of = [None, calibration_distance(y_true, y_prob, sample_weight=weight, time_limit=1e-9)][rng.integers(2)]
+        document = calibration_certificate(y_true, y_prob, sample_weight=weight, of=of).document
+        assert not refused(folder, document, *sample), document
+    return asked
+
+
 def test_tampered_certificates_are_refused(folder):
     """What is refused is what the reference says proves its claims no longer; any other change leaves a proof."""
     broken, valid = tamper(folder, 0, 100)  # more of them: python tools/long_runs.py certificates
