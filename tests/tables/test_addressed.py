@@ -11,6 +11,7 @@ from hypothesis import example, given
 from calibrant.door.errors import InputError
 from calibrant.sketch.groups import good_groups
 from calibrant.sketch.keys import numbers_of
+from calibrant.sketch.scan import Numbering
 from calibrant.tables import scan as scanning
 from calibrant.tables.duckdb import group_relation
 from calibrant.tables.entry import filesystem_of
@@ -27,7 +28,7 @@ NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
 
 
 def opened(path, columns):
-    pq.write_table(pa.table(columns), path)
+    pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), path)
     return OpenedFile(path)
 
 
@@ -122,6 +123,9 @@ def keyed_rows(n):
     }
 
 
+KEYS = ["day", "text", "flag"]
+
+
 def in_order(groups):
     keys = groups.keys.to_arrow().to_pylist()
     return {
@@ -162,8 +166,9 @@ def test_sums_are_the_same_in_any_order_and_in_lots(tmp_path, monkeypatch):
         table = opened(tmp_path / f"{number}.parquet", columns)
         monkeypatch.setattr(OpenedFile, "summed", True)
         whole = in_order(table.groups(names, by, GRID))
-        for most in (scanning.MOST_BYTES, 7 * GRID * 80):
+        for most in (scanning.MOST_BYTES, 8 * GRID * 80):
             monkeypatch.setattr(scanning, "MOST_BYTES", most)
+            monkeypatch.setattr("calibrant.tables.relations.group_relation", None)  # not needed
             lots = list(table.in_lots(names, by, GRID))
             monkeypatch.undo()
             monkeypatch.setattr(OpenedFile, "summed", True)
@@ -173,6 +178,37 @@ def test_sums_are_the_same_in_any_order_and_in_lots(tmp_path, monkeypatch):
             assert together == whole
         assert wanted in (None, whole)
         wanted = whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "n_scans"), [("groups", 1), ("in_lots", 2)])
+def test_a_scan_stops_where_keys_have_no_place(tmp_path, monkeypatch, way, n_scans):
+    """Of forty days twelve have a place in one scan, sixteen in lots of one; without lots one scan is tried again."""
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    monkeypatch.setattr(scanning, "BATCH", 2048)
+    if way == "in_lots":
+        monkeypatch.setattr(scanning, "MOST_BYTES", GRID * 80)
+    batches, numbers = [], Numbering.numbers
+    monkeypatch.setattr(Numbering, "numbers", lambda *given: batches.append(1) or numbers(*given))
+    table = opened(tmp_path / "rows.parquet", keyed_rows(20_000))
+    groups = getattr(table, way)({"y_true": "y", "y_prob": "p"}, ["day"], GRID)
+    held = [groups] if way == "groups" else list(groups)
+    assert sum(each.cells[:, 0].sum() for each in held) == 20_000
+    assert len(batches) == n_scans  # of ten batches each
+
+
+@pytest.mark.slow
+def test_each_segment_of_rates_comes_once(tmp_path, monkeypatch):
+    """More of them have a place than of outcomes 0 and 1, whose sums are begun before the first rate is met."""
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    monkeypatch.setattr(scanning, "BATCH", 2048)
+    monkeypatch.setattr(scanning, "MOST_BYTES", 14 * GRID * 80)
+    monkeypatch.setattr("calibrant.tables.relations.group_relation", None)  # not needed
+    rows = pa.table(keyed_rows(20_000)).sort_by("day")
+    lots = list(opened(tmp_path / "rows.parquet", rows).in_lots({"y_true": "rate", "y_prob": "p"}, KEYS, GRID))
+    keys = [tuple(lot.keys.to_arrow().to_pylist()[0].values()) for lot in lots]
+    assert len(keys) == len(set(keys)) == 240
+    assert sum(lot.cells[:, 0].sum() for lot in lots) == 20_000
 
 
 def test_a_filesystem_is_opened_by_its_name(monkeypatch):

@@ -23,26 +23,27 @@ class Numbering:
     Attributes
     ----------
     first, most : int
-        The numbers that are given now: so many from this one on; a row of another combination has -1.
-    more : bool
-        Whether there are combinations without a number.
+        So many numbers from this one on have a place now; a row of another combination has -1.
+    n_scans : int
+        In how many scans all combinations are to have had a place.
     """
 
-    def __init__(self) -> None:
-        self.first, self.most, self.more = 0, 0, False
+    def __init__(self, n_scans: int = 1) -> None:
+        self.first, self.most, self.n_scans = 0, 0, n_scans
         self._seen: list[Any] = []
         self._number: dict[tuple[int, ...], int] = {}
 
-    def go_on(self) -> None:
-        """Give the next numbers from here on."""
-        self.first, self.more = len(self._number), False
+    @property
+    def more(self) -> bool:
+        """Whether there are combinations after those that have a place now."""
+        return len(self._number) > self.first + self.most
 
-    def begin_again(self) -> None:
-        """Forget the numbers that were given since `first`."""
-        self._number, self.more = dict(list(self._number.items())[: self.first]), False
+    def go_on(self) -> None:
+        """Give the next combinations a place."""
+        self.first += self.most
 
     def numbers(self, columns: Sequence[Any]) -> npt.NDArray[np.int32] | None:
-        """Number of each row, counted from `first`, by its keys as Arrow; None where keys have too many values."""
+        """Number of each row, counted from `first`, by its keys as Arrow; None where there are too many."""
         import pyarrow
         import pyarrow.compute as pc
 
@@ -71,24 +72,17 @@ class Numbering:
         local_of = np.unravel_index(there, [len(each) for each in places])
         combinations = zip(*(place[each].tolist() for place, each in zip(places, local_of, strict=True)), strict=True)
         for at, combination in zip(there.tolist(), combinations, strict=True):
-            number[at] = self._of(combination)
+            placed = self._number.setdefault(combination, len(self._number)) - self.first
+            number[at] = placed if 0 <= placed < self.most else -1
+        if self.first == 0 and len(self._number) > self.n_scans * self.most:  # after one scan all are known
+            return None
         return number[of]
 
-    def _of(self, combination: tuple[int, ...]) -> int:
-        number = self._number.get(combination)
-        if number is None:
-            number = len(self._number)
-            if number >= self.first + self.most:
-                self.more = True
-                return -1
-            self._number[combination] = number
-        return max(number - self.first, -1)
-
     def keys(self, n_columns: int) -> Any:
-        """The combinations numbered since `first`, a row each, as Arrow."""
+        """The combinations that have a place now, a row each, as Arrow."""
         import pyarrow
 
-        numbered = list(self._number)[self.first :]
+        numbered = list(self._number)[self.first : self.first + self.most]
         columns = {
             f"_s{at}": self._seen[at].take(pyarrow.array([each[at] for each in numbered], pyarrow.int64()))
             if self._seen

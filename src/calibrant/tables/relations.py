@@ -39,7 +39,7 @@ from calibrant.tables.numbers import (
     numbers_in_sql,
     texts_in_rows,
 )
-from calibrant.tables.scan import MANY_CELLS, Scanned, scan
+from calibrant.tables.scan import MANY_CELLS, MOST_SCANS, Scanned, scan
 from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
 
@@ -303,12 +303,12 @@ class InDuckDB(Table):
     def in_lots(
         self, names: Mapping[str, str], by: Sequence[str], resolution: int, *, exclude_bad: bool = False
     ) -> Iterator[Groups]:
-        """As `groups`, one segment after the other; of many rows in as many scans as memory asks for."""
+        """As `groups`, one segment after the other; of many rows in a few scans, where all have a place in them."""
         if not self.summed:
             yield from super().in_lots(names, by, resolution, exclude_bad=exclude_bad)
             return
         self.require(by, "by")
-        numbering, more = Numbering(), True
+        numbering, more = Numbering(MOST_SCANS), True
         while more:
             with self._explained():
                 relation, numbers = self._summable(names, by, "by")
@@ -332,7 +332,7 @@ class InDuckDB(Table):
             return None
         if resolution >= MANY_CELLS:
             scanned = scan(relation, numbers, by, resolution, option)
-            if scanned is not None and not scanned.more:
+            if scanned is not None:
                 return scanned
         keep_groups_in_arrays(self._connection)
         return None

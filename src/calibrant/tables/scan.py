@@ -17,7 +17,9 @@ from calibrant.tables.duckdb import plain, quoted, refuse_nested
 BATCH = 122_880
 """Rows of a batch, DuckDB's own number: the columns of more leave a processor's cache before they are added up."""
 MOST_BYTES = 64_000_000
-"""Memory of the sums that are kept at once."""
+"""Memory of the sums that are kept at once; of sums of weights or rates, whose cells are larger, twice as much."""
+MOST_SCANS = 16
+"""Scans that together take no more time than a GROUP BY."""
 MANY_CELLS = 4096
 """Cells of a segment from which on a scan is quicker than a GROUP BY."""
 _ROLES = ("y_true", "y_prob", "sample_weight")
@@ -88,7 +90,7 @@ def scan(
     """Add up rows by cell within segments; `numbers` are DOUBLE expressions by argument.
 
     Those of segments that `numbering` has no place for are left out. None where keys are such as Arrow does not
-    number, or have too many values.
+    number, or where there are too many; the scan stops at the first of these.
     """
     import pyarrow
 
@@ -99,7 +101,7 @@ def scan(
     weighted = "sample_weight" in numbers
     for rates in (weighted, True):
         numbering = Numbering() if numbering is None else numbering
-        n_segments = most_segments(resolution, MOST_BYTES, weighted=rates) if by else 1
+        n_segments = most_segments(resolution, (1 + rates) * MOST_BYTES, weighted=rates) if by else 1
         numbering.most = n_segments
         sums: Counted | Weighed = (Weighed if rates else Counted)(n_segments, resolution)
         faults = np.zeros(7, np.int64)
@@ -115,7 +117,6 @@ def scan(
 
             refuse_far(nw.from_native(keys, eager_only=True), option)
             return Scanned(sums, faults, keys, numbering.more)
-        numbering.begin_again()
     raise AssertionError
 
 
