@@ -19,7 +19,7 @@ BATCH = 122_880
 MOST_BYTES = 64_000_000
 """Memory of the sums that are kept at once; of sums of weights or rates, whose cells are larger, twice as much."""
 MOST_SCANS = 16
-"""Scans that together take no more time than a GROUP BY."""
+"""Scans that together take about the time of a GROUP BY."""
 MANY_CELLS = 4096
 """Cells of a segment from which on a scan is quicker than a GROUP BY."""
 _ROLES = ("y_true", "y_prob", "sample_weight")
