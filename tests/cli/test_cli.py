@@ -304,9 +304,21 @@ def test_the_same_answer_on_one_processor_and_on_all(rows, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (("--max-regret", 0.5), 0, "within a regret of 0.5: at any threshold, acting on these predictions loses"),
-        (("--max-regret", 0.026, "--threshold", 0.25), 3, "undecided about a regret of 0.026: at the threshold 0.25, "),
-        (("--max-regret", 0.001, "--threshold", 0.25), 1, "beyond a regret of 0.001: at the threshold 0.25, acting"),
+        (
+            ("--max-regret", 0.5),
+            0,
+            "PASS (limit 0.5 on the regret): at any threshold,",
+        ),
+        (
+            ("--max-regret", 0.026, "--threshold", 0.25),
+            3,
+            "UNDECIDED (limit 0.026 on the regret): at the threshold 0.25,",
+        ),
+        (
+            ("--max-regret", 0.001, "--threshold", 0.25),
+            1,
+            "FAIL (limit 0.001 on the regret): at the threshold 0.25,",
+        ),
         (("--max-regret", 0.4, "--threshold", 0.25, "--json"), 0, '"verdict": "within"'),
     ],
 )

@@ -11,9 +11,8 @@ from calibrant import CalibrationMonitor
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import at_least, at_most, in_short, outwards
 from calibrant.drift.monitor import MonitorReading
-from calibrant.inference.bounds.gate import most_in_short
 from calibrant.findings.words import proved
-from calibrant.inference.bounds.gate import GateResult
+from calibrant.inference.bounds.gate import GateResult, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult
 
 ENDS = st.floats(-1.0, 1.0)
@@ -51,9 +50,15 @@ def test_ends_that_need_no_rounding_stay():
 def test_a_gate_prints_no_more_than_it_proves():
     ends = Interval(0.01238, 0.07543)  # to the nearest: 0.0124 and 0.0754
     said = {v: GateResult(v, 0.08, ends, 0.05, 1000, None).summary() for v in ("within", "beyond", "undecided")}
-    assert "is at most 0.0755 (" in said["within"]
-    assert "is at least 0.0123 (" in said["beyond"]
-    assert "is at least 0.0123 and at most 0.0755, each with 95% confidence (" in said["undecided"]
+    assert said["within"].startswith("PASS: at most 7.6 points on average (95% confidence; limit 8; 1,000 rows).\n")
+    assert said["beyond"].startswith("FAIL: at least 1.2 points on average (95% confidence; limit 8; 1,000 rows).\n")
+    assert said["undecided"].startswith(
+        "UNDECIDED: 1.2 to 7.6 points on average (each end with 95% confidence; limit 8; 1,000 rows). It may be right "
+    )
+    # An end near the limit is never shown on its other side, nor at it where it is beyond.
+    within, beyond = Interval(0.0, 0.07996), Interval(0.08001, 0.2)
+    assert "at most 8.0 points" in GateResult("within", 0.08, within, 0.05, 1000, None).sentence
+    assert "at least 8.001 points" in GateResult("beyond", 0.08, beyond, 0.05, 1000, None).sentence
 
 
 @pytest.mark.parametrize(("evalue", "pvalue", "reject"), [(19.96, 0.0502, False), (20.04, 0.0499, True)])

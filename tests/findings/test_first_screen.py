@@ -72,9 +72,14 @@ def test_within_the_limit_names_a_gain_everywhere():
             OpenedFrame(frame.assign(p=p)), GateRequest(y_true="y", y_prob="p", level=0.05), Listener()
         )
         assert gated.verdict == "within"
-        words = "Within the limit, but correcting would improve the score"
-        for text in (gated.summary(), gate_as_junit(gated), gate_as_markdown(gated), str(gated.to_dict())):
+        words = "within the limit, but correcting would improve the score (log loss) by "
+        page = gate_as_markdown(gated).replace("\\", "")
+        for text in (gated.summary(), gate_as_junit(gated), page, str(gated.to_dict())):
             assert (words in text) == told
+        first, second = gated.summary().splitlines()[:2]
+        assert first.startswith("PASS: at most ")
+        assert second.startswith(f"PASS with a warning: {words}") == told
+        assert gated.summary().count(words) == page.count(words) == told
 
 
 def test_an_error_that_began_on_a_day_is_told_from_that_day_on():

@@ -45,7 +45,7 @@ def test_it_decides_either_way_and_says_how_many_rows_it_needs():
     undecided = fed(*rows(1000, 0.1), max_distance=0.1).reading()
     assert undecided.verdict == "undecided"
     assert undecided.rows_needed is None or undecided.rows_needed > 1000
-    assert CalibrationGate(max_distance=0.1).reading().summary().startswith("undecided about 0.1")
+    assert CalibrationGate(max_distance=0.1).reading().summary().startswith("UNDECIDED: ")
 
 
 def test_one_file_alone_can_prove_beyond():

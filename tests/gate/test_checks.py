@@ -90,8 +90,9 @@ def test_code_sentence_json_junit_and_colour_say_the_same(tmp_path, rows, kind):
     options = (path, "--max-distance", limit, "--by", "place", "--junit", junit, "--summary", summary)
     done, as_json = run(*options), run(*options, "--json")
     code = {"within": 0, "beyond": 1, "undecided": 3}[kind]
+    word = {"within": "PASS", "beyond": "FAIL", "undecided": "UNDECIDED"}
     assert (done.exit_code, as_json.exit_code) == (code, code)
-    assert done.stdout.startswith(f"{kind}: of 3 checks ")
+    assert done.stdout.startswith(f"{word[kind]}: of 3 checks ")
     found = json.loads(as_json.stdout)
     assert found["verdict"] == kind
     assert kind in {check["verdict"] for check in found["checks"]}
@@ -106,10 +107,10 @@ def test_code_sentence_json_junit_and_colour_say_the_same(tmp_path, rows, kind):
     assert text.startswith("before\n## Calibration gate of ")
     assert text.count("## Calibration gate") == 2  # of both runs
     colour = {"within": "\U0001f7e2", "beyond": "\U0001f534", "undecided": "\U0001f7e1"}
-    assert text.splitlines()[1].endswith(f": {colour[kind]} {kind}")
+    assert text.splitlines()[1].endswith(f": {colour[kind]} {word[kind]}")
     assert f"Exit code {code}." in text
     for check in found["checks"]:
-        assert f"| {check['name']} | {colour[check['verdict']]} {check['verdict']} |" in text
+        assert f"| {check['name']} | {colour[check['verdict']]} {word[check['verdict']]} |" in text
 
 
 def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
@@ -125,9 +126,12 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
     assert [check.verdict for check in found.checks][1:] == ["beyond", "within"]
     assert found.verdict == "beyond"
     _, what, first, *_ = found.summary().splitlines()
-    assert what.startswith("The population's lower distance from calibration, limit 0.1. 'At most' holds with 95%")
+    assert what.startswith(
+        "How far predictions would have to move on average to be calibrated; limit 10 points. 'At most' holds with 95%"
+    )
     assert "'at least' in all 3 together; a check alone proves a larger 'at least':" in what
-    assert first.startswith("  place = north: beyond, at least 0.2")
+    assert first.startswith("  place = north: FAIL, at least 2")
+    assert first.split("at least ")[1].split()[1] == "points"
 
 
 def test_checks_of_all_kinds_share_the_level_of_beyond(tmp_path, rows, monkeypatch):
@@ -214,7 +218,7 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     assert [check.verdict for check in fine.checks] == ["within", "none beyond"]
     assert (fine.verdict, fine.headline) == (
         "within",
-        "within: of 2 checks 1 is within; no found segment is proved beyond",
+        "PASS: of 2 checks 1 passes; no found segment is proved beyond",
     )
     assert fine.checks[1].result.summary().startswith("none of 3 segments made of place is proved beyond 0.1")
     path = one_bad(tmp_path)
@@ -341,8 +345,8 @@ def test_of_many_segments_a_person_is_shown_the_worst_and_machines_all(rows, mon
     found = Gated("t", tuple(checks), Premises(0.05))
     lines = found.summary().partition("\nTaken as given:")[0].splitlines()
     assert [line.partition(":")[0].strip() for line in lines[2:]] == ["c3", "c1", "and 2 more"]
-    assert lines[-1].strip() == "and 2 more: 2 within; --json and --junit have all of them"
-    assert "\n\nAnd 2 more: 2 within; --json and --junit have all of them.\n" in gate_as_markdown(found)
+    assert lines[-1].strip() == "and 2 more: 2 PASS; --json and --junit have all of them"
+    assert "\n\nAnd 2 more: 2 PASS; --json and --junit have all of them.\n" in gate_as_markdown(found)
     assert gate_as_junit(found).count("<testcase") == len(found.to_dict()["checks"]) == 4
 
 

@@ -254,7 +254,7 @@ def test_gate_decides_and_asks_for_more():
     undecided = calibration_gate(*far, max_distance=0.303)
     assert undecided.verdict == "undecided"
     assert undecided.rows_needed > 20_000
-    assert "more rows would decide, if the error stays as it is here" in undecided.summary()
+    assert "rows in all, these included, may decide." in undecided.summary()
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, float("nan")])
@@ -296,9 +296,9 @@ def test_exit_codes(tmp_path):
 @pytest.mark.parametrize(
     ("limit", "level", "said"),
     [
-        (0.1, 0.05, ("about 0.1:", "with 95% confidence,")),
-        (0.9999999999999999, 0.05, ("within 0.9999999999999999:", "with 95% confidence,")),
-        (0.1234567, 1e-16, ("about 0.1234567:", "with 99.99999999999999% confidence,")),
+        (0.1, 0.05, ("limit 10;", "95% confidence;")),
+        (0.9999999999999999, 0.05, ("PASS: at most ", "limit 99.99999999999999;", "(95% confidence;")),
+        (0.1234567, 1e-16, ("limit 12.34567;", "99.99999999999999% confidence;")),
     ],
 )
 def test_the_gate_says_the_very_numbers_that_were_asked(limit, level, said):

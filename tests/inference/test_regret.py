@@ -94,8 +94,8 @@ def test_a_loss_that_many_rows_show_is_proved():
     for limit, verdict in ((0.01, "beyond"), (0.026, "undecided"), (0.2, "within")):
         decided = regret_bounds(y, v, threshold=0.25, max_regret=limit)
         assert decided.verdict == verdict
-        said = "undecided about " if verdict == "undecided" else f"{verdict} "
-        assert decided.summary().startswith(f"{said}a regret of {limit}: at the threshold 0.25, acting")
+        said = {"beyond": "FAIL", "undecided": "UNDECIDED", "within": "PASS"}[verdict]
+        assert decided.summary().startswith(f"{said} (limit {limit} on the regret): at the threshold 0.25, acting")
     with pytest.raises(InputError, match="max_regret: is 0"):
         regret_bounds(y, v, max_regret=0.0)
     assert "at some threshold at least" in found.summary()

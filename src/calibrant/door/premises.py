@@ -211,8 +211,8 @@ class Premises(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences alone."""
-        return tuple(self.entries.values())
+        """The sentences alone, without a gain, which stands beside the verdict."""
+        return tuple(sentence for name, sentence in self.entries.items() if name != "gain")
 
     def summary(self) -> str:
         """A line for each premise."""

@@ -9,16 +9,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import outwards
+from calibrant.door.outwards import in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.gate import GateResult, Verdict, asked, needs, practical, rounded_rows
+from calibrant.inference.bounds.gate import VERDICTS, GateResult, Verdict, asked, needs, practical, rounded_rows
 from calibrant.inference.bounds.regret import RegretBounds
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.segments.gate_bounds import BoundedSegments
 
 Said = Verdict | Literal["none beyond"]
 _WORST_FIRST: tuple[Said, ...] = ("beyond", "undecided", "none beyond", "within")
+_VERBS: dict[Said, tuple[str, str]] = {
+    "beyond": ("fails", "fail"),
+    "undecided": ("is undecided", "are undecided"),
+    "within": ("passes", "pass"),
+}
 _MOST_SHOWN = 20
 """Checks that a person is shown; JSON and JUnit's XML have all."""
 
@@ -54,10 +59,7 @@ class Check(Result):
             return f"smooth error less the baseline's: {self.result.cell()}"
         if isinstance(self.result, RegretBounds | BoundedSegments):
             return self.sentence
-        low, high = outwards(*self.result.lower_distance)
-        if self.verdict == "undecided" and self.result.lower_distance.low > 0.0:
-            return f"at least {low} and at most {high}"
-        return f"at least {low}" if self.verdict == "beyond" else f"at most {high}"
+        return self.result.ends_in_points
 
     @property
     def sentence(self) -> str:
@@ -79,7 +81,7 @@ class Check(Result):
         """One line among others, under words that say what all are of."""
         if not isinstance(self.result, GateResult):
             return self.summary()
-        return f"{self.name}: {self.verdict}, {self.proved} ({counted(self.result.n_rows, 'row')}){self.needs}"
+        return f"{self.name}: {said(self.verdict)}, {self.proved} ({counted(self.result.n_rows, 'row')}){self.needs}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, kind and result as plain values."""
@@ -140,7 +142,7 @@ class Gated(Result):
         """The verdict, and how many checks there are of each."""
         if len(self.checks) == 1:
             return self.rows.sentence
-        sentence = f"{self.verdict}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
+        sentence = f"{said(self.verdict)}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
         needed, n = self.rows_needed, self.rows.n_rows
         tells = self.verdict == "undecided" and practical(needed, n)
         return (
@@ -148,13 +150,20 @@ class Gated(Result):
         )
 
     @property
+    def warning(self) -> str:
+        """That it passes and an audit would correct all the same; empty where that is not so."""
+        gain = self.premises.gain
+        return "" if gain is None or self.verdict != "within" else f"{VERDICTS['within']} with a warning: {gain}"
+
+    @property
     def what(self) -> str:
         """What the checks of distance are of, in a sentence; empty where there is none among several."""
         result = self.rows
         if len(self.checks) == 1 or not isinstance(result, GateResult):
             return ""
-        sure, limit = confidence(result.level), asked(result.max_distance)
-        of = f"The population's lower distance from calibration, limit {limit}. 'At most' holds with {sure} confidence"
+        sure, limit = confidence(result.level), in_points(asked(result.max_distance))
+        move = f"How far predictions would have to move on average to be calibrated; limit {limit}"
+        of = f"{move}. 'At most' holds with {sure} confidence"
         if not any("at least" in check.proved for check in self.checks if isinstance(check.result, GateResult)):
             return f"{of} in each check:"
         return (
@@ -175,7 +184,7 @@ class Gated(Result):
 
     def summary(self) -> str:
         """The verdict, a line for each of several checks, beyond first and within last, and the premises."""
-        lines = [self.headline]
+        lines = [self.headline, *([self.warning] if self.warning else [])]
         if len(self.checks) > 1:
             checks, rest = self.shown()
             lines += [self.what, *(f"  {check.line()}" for check in checks), *([f"  {rest}"] if rest else [])]
@@ -192,6 +201,11 @@ class Gated(Result):
         }
 
 
+def said(verdict: Said) -> str:
+    """What a person reads of a check."""
+    return verdict if verdict == "none beyond" else VERDICTS[verdict]
+
+
 def _by_verdict(check: Check) -> tuple[float, ...]:
     """Beyond first and within last; of those alike the one that is proved farthest, then that may be."""
     ends = check.result.lower_distance if isinstance(check.result, GateResult) else Interval(0.0, 0.0)
@@ -202,7 +216,7 @@ def _are(checks: Sequence[Check]) -> str:
     """Numbers of checks by verdict, in a clause; a clause of its own says that no found segment is beyond."""
     count = Counter(check.verdict for check in checks)
     parts = ", ".join(
-        f"{count[verdict]:,} {'is' if count[verdict] == 1 else 'are'} {verdict}"
+        f"{count[verdict]:,} {_VERBS[verdict][count[verdict] > 1]}"
         for verdict in _WORST_FIRST
         if count[verdict] and verdict != "none beyond"
     )
@@ -211,4 +225,4 @@ def _are(checks: Sequence[Check]) -> str:
 
 def _counts(checks: Sequence[Check]) -> str:
     count = Counter(check.verdict for check in checks)
-    return ", ".join(f"{count[verdict]:,} {verdict}" for verdict in _WORST_FIRST if count[verdict])
+    return ", ".join(f"{count[verdict]:,} {said(verdict)}" for verdict in _WORST_FIRST if count[verdict])

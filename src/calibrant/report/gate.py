@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from calibrant.door.errors import FileError
 from calibrant.door.output import alone_with, write_whole, write_whole_bytes
 from calibrant.exits import escaped
-from calibrant.gate.result import Gated
+from calibrant.gate.result import Gated, said
 
 if TYPE_CHECKING:
     from calibrant.gate.result import Said
@@ -74,11 +74,11 @@ def gate_as_junit(result: Gated) -> str:
     for check in result.checks:
         names = {"name": _printable(check.name), "classname": _printable(result.title)}
         case = ElementTree.SubElement(suite, "testcase", names)
-        said = _printable(check.sentence)
+        message = _printable(check.sentence)
         if check.verdict in _ELEMENTS:
-            ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": said})
+            ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": message})
         else:
-            ElementTree.SubElement(case, "system-out").text = said
+            ElementTree.SubElement(case, "system-out").text = message
     ElementTree.SubElement(suite, "system-out").text = _printable(" ".join(result.premises.sentences))
     return _as_text(root)
 
@@ -96,14 +96,15 @@ def _as_text(root: ElementTree.Element) -> str:
 
 def gate_as_markdown(result: Gated) -> str:
     """A heading with the verdict and its colour, the sentence, and of several checks a table of them."""
-    lines = [f"## Calibration gate of {_marked(result.title)}: {_COLOURS[result.verdict]} {result.verdict}", ""]
+    lines = [f"## Calibration gate of {_marked(result.title)}: {_COLOURS[result.verdict]} {said(result.verdict)}", ""]
     headline = _marked(result.headline)
     lines += [f"{headline[0].upper()}{headline[1:].rstrip('.')}.", ""]
+    lines += [_marked(result.warning), ""] if result.warning else []
     if len(result.checks) > 1:
         lines += [_marked(result.what), "", "| check | verdict | proved | rows |", "| --- | --- | --- | ---: |"]
         checks, rest = result.shown()
         for check in checks:
-            verdict = f"{_COLOURS[check.verdict]} {check.verdict}"
+            verdict = f"{_COLOURS[check.verdict]} {said(check.verdict)}"
             proved = _marked(check.proved + check.needs)
             lines.append(f"| {_marked(check.name)} | {verdict} | {proved} | {check.result.n_rows:,} |")
         lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["GateResult", "calibration_gate"]
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any, Literal
@@ -13,10 +13,10 @@ from typing import Any, Literal
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
-from calibrant.door.outwards import in_short, outwards
+from calibrant.door.outwards import as_points, in_points, in_short, outwards
 from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
-from calibrant.door.values import counted
+from calibrant.door.values import ReadOnly, counted
 from calibrant.inference.bounds.cells import AnyDraws, CellDraws
 from calibrant.inference.bounds.draws import Draws, premises_of_draws, read_draws
 from calibrant.inference.bounds.family import lower_end_of_cells, lower_moves
@@ -81,9 +81,36 @@ class GateResult(Claim):
 
     @property
     def sentence(self) -> str:
-        """Say what is proved, alone."""
-        verdict = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
-        return f"{verdict} {asked(self.max_distance)}: {proved_by(self)}"
+        """The verdict, then how far predictions would have to move on average to be calibrated, in points."""
+        sure, limit = confidence(self.level), as_points(asked(self.max_distance))
+        both = "each end with " if self.verdict == "undecided" and self.lower_distance.low > 0.0 else ""
+        when = ", at any time" if self.anytime else ""
+        of = f"{both}{sure} confidence{when}; limit {limit}; {counted(self.n_rows, 'row')}"
+        return f"{VERDICTS[self.verdict]}: {self.ends_in_points} on average ({of}).{self._more_rows}"
+
+    @property
+    def ends_in_points(self) -> str:
+        """The end that decides, or both where neither does."""
+        most = in_points(most_in_short(self.lower_distance, self.max_distance))
+        if self.verdict == "within":
+            return f"at most {most}"
+        least = least_in_short(self.lower_distance, self.max_distance)
+        if self.verdict == "beyond":
+            return f"at least {in_points(least)}"
+        return f"{as_points(least)} to {most}" if self.lower_distance.low > 0.0 else f"up to {most}"
+
+    @property
+    def _more_rows(self) -> str:
+        if self.verdict != "undecided":
+            return ""
+        if self.rows_needed is None:
+            return " It may be right at the limit, where no number of rows decides."
+        rows = rows_to_collect(self)
+        return f" {rows[0].upper()}{rows[1:]} may decide."
+
+
+VERDICTS: Mapping[Verdict, str] = ReadOnly({"within": "PASS", "beyond": "FAIL", "undecided": "UNDECIDED"})
+"""What a person reads; JSON has the keys."""
 
 
 def proved_by(gate: GateResult, *, alone: bool = False) -> str:
@@ -319,12 +346,13 @@ def rounded_rows(rows: int) -> int:
 
 
 def rows_to_collect(gate: GateResult) -> str:
-    """How many rows in all may decide: if there is no error, and if it stays as it is on these rows.
+    """How many rows in all may decide: if there is no error and none is proved, and if it stays as it is on these rows.
 
     Without an error the upper end falls as one over the root of the rows. Chance moves both: docs/answer.md.
     """
     without = math.ceil(gate.n_rows * (gate.lower_distance.high / gate.max_distance) ** 2)
-    least, average = sorted((without, gate.rows_needed or without))
+    needed = gate.rows_needed or without
+    least, average = sorted((needed if gate.lower_distance.low > 0.0 else without, needed))
     most = math.ceil(_MARGIN * average)
     if not practical(least, gate.n_rows):
         return "far more rows than these (over ten times as many)"

@@ -20,7 +20,7 @@ from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws
-from calibrant.inference.bounds.gate import Verdict, asked, fewest_rows, needs, verdict_of
+from calibrant.inference.bounds.gate import VERDICTS, Verdict, asked, fewest_rows, needs, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.kernels.regret_units import most_allowed, reached
@@ -88,8 +88,8 @@ class RegretBounds(Claim):
         low, some = self.regret_interval.low, "" if self.threshold is not None else "at some threshold "
         least = f" and {some}at least {rounded_down(low)}" if low > 0.0 else ""
         if self.verdict is not None and self.max_regret is not None:
-            about = "undecided about" if self.verdict == "undecided" else self.verdict
-            where = f"{about} a regret of {asked(self.max_regret)}: {where[0].lower()}{where[1:]}"
+            limit = f"limit {asked(self.max_regret)} on the regret"
+            where = f"{VERDICTS[self.verdict]} ({limit}): {where[0].lower()}{where[1:]}"
         more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
         return (
             f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
