@@ -471,7 +471,7 @@ def test_calibrated_rows_hear_how_large_an_error_may_hide_and_how_many_rows_show
         if found.state == "too few rows":
             hide = r"An error of up to ([0-9.]+) points on average could still hide here \(95% confidence\)\."
             most = re.fullmatch(hide, found.details[0])[1]
-            rows = r"([0-9,]+) to ([0-9,]+) rows in all, these included"
+            rows = r"([0-9,]+) to ([0-9,]+) rows in all \(these included\)"
             do = rf"If {most} points would matter to you, collect {rows}; if not, use them\."
             fewest, largest = (int(each.replace(",", "")) for each in re.fullmatch(do, found.details[1]).groups())
             assert 1_500 < fewest < largest

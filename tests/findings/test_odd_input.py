@@ -143,7 +143,7 @@ def test_what_more_rows_would_decide_is_said():
     p = rng.random(300)
     found = audit((rng.random(300) < p).astype(int), p, max_distance=0.03, **QUICK)
     assert found.answer.state == "too few rows"
-    collect = r"collect ([0-9,]+) to ([0-9,]+) rows in all, these included; if not, use"
+    collect = r"collect ([0-9,]+) to ([0-9,]+) rows in all \(these included\); if not, use"
     fewest, most = re.search(collect, found.answer.sentence).groups()
     assert 300 < int(fewest.replace(",", "")) < int(most.replace(",", ""))
     assert "if the error stays as it is here (the limit is 0.03)." in " ".join(found.summary().split())

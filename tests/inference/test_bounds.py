@@ -254,7 +254,7 @@ def test_gate_decides_and_asks_for_more():
     undecided = calibration_gate(*far, max_distance=0.303)
     assert undecided.verdict == "undecided"
     assert undecided.rows_needed > 20_000
-    assert "rows in all, these included, may decide." in undecided.summary()
+    assert "rows in all (these included) may decide." in undecided.summary()
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, float("nan")])

@@ -358,8 +358,8 @@ def rows_to_collect(gate: GateResult) -> str:
         return "far more rows than these (over ten times as many)"
     fewest = f"{rounded_rows(least):,}"
     if not practical(most, gate.n_rows):
-        return f"{fewest} rows in all, these included, or far more"
-    return f"{fewest} to {rounded_rows(most):,} rows in all, these included"
+        return f"{fewest} rows in all (these included), or far more"
+    return f"{fewest} to {rounded_rows(most):,} rows in all (these included)"
 
 
 def least_in_short(interval: Interval, limit: float) -> str:
