@@ -10,7 +10,7 @@ from tests.test_certificates import confirm, tamper
 from runs import Found
 
 WHAT = (
-    "Certificates of small samples, two for each case, which are confirmed, and one with a number of the proof or of the "
+    "Certificates of small samples, two for each case, which are confirmed, and one with a number of the proof or the "
     "claim changed, swapped, left out or twice. A finding is one that the checker confirms and the definitions, in "
     "fractions, do not, or the other way round."
 )
