@@ -36,7 +36,7 @@ def table(n=240):
     rng = np.random.default_rng(3)
     score, tries = np.round(rng.random(n), 2), rng.integers(1, 9, n)
     share = rng.binomial(tries, score**1.5) / tries
-    return {"share": share, "score": score, "tries": tries, "site": np.arange(n) % 3, "day": np.arange(n) // 80}
+    return {"share": share, "score": score, "tries": tries, "kind": np.arange(n) % 3, "day": np.arange(n) // 80}
 
 
 def rest(document):
@@ -45,14 +45,14 @@ def rest(document):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{}, {"max_weight": 9.0}, {"groups": "site", "max_weight": 2000.0}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"max_weight": 9.0}, {"groups": "kind", "max_weight": 2000.0}], ids=str)
 @pytest.mark.parametrize("road", ROADS)
 def test_trials_are_the_arrays_answer_by_every_road(tmp_path, road, more):
     data = table()
-    arrays = {**more, "groups": data["site"]} if "groups" in more else more
+    arrays = {**more, "groups": data["kind"]} if "groups" in more else more
     wanted = audit(data["share"], data["score"], trials=data["tries"], **arrays, **OPTIONS)
     found = audit_table(ROADS[road](pa.table(data), tmp_path), **NAMES, **more, **OPTIONS)
-    text = found.to_json().replace("3 groups of site", "3 groups")  # a table's column has a name
+    text = found.to_json().replace("3 groups of kind", "3 groups")  # a table's column has a name
     assert rest(json.loads(text)) == rest(json.loads(wanted.to_json()))
     assert found.columns["trials"] == "tries"
     assert found.trials
@@ -66,19 +66,19 @@ def test_trials_are_the_arrays_answer_by_every_road(tmp_path, road, more):
 def test_parts_of_rows_of_trials_are_those_of_the_functions(tmp_path, road):
     data = table()
     opened = ROADS[road](pa.table(data), tmp_path)
-    found = audit_table(opened, **NAMES, by="site", drift="day", find=["site"], **OPTIONS)
+    found = audit_table(opened, **NAMES, by="kind", drift="day", find=["kind"], **OPTIONS)
     frame = pd.DataFrame(data)
     for part, same in (
-        (found.segments, calibration_by_segment(frame, **NAMES, by=["site"])),
+        (found.segments, calibration_by_segment(frame, **NAMES, by=["kind"])),
         (found.periods, calibration_drift(frame, **NAMES, by="day")),
     ):
         assert [each.n_rows for each in part] == [each.n_rows for each in same]
         errors = [each.smooth_calibration_error for each in same]
         assert [each.smooth_calibration_error for each in part] == pytest.approx(errors, abs=1e-9)
     assert [each.pvalue for each in found.segments] == [
-        pytest.approx(each.pvalue, rel=1e-6) for each in calibration_by_segment(frame, **NAMES, by=["site"])
+        pytest.approx(each.pvalue, rel=1e-6) for each in calibration_by_segment(frame, **NAMES, by=["kind"])
     ]
-    wanted = find_segments(frame, **NAMES, features=["site"], **OPTIONS)
+    wanted = find_segments(frame, **NAMES, features=["kind"], **OPTIONS)
     assert found.found_segments.n_tested == wanted.n_tested
     assert found.found_segments.multicalibration_error == pytest.approx(wanted.multicalibration_error, abs=1e-9)
 
@@ -102,7 +102,7 @@ def test_the_command_line_says_the_same(tmp_path):
         ({"tries": None}, {}, "trials", "column 'tries'"),
         ({"share": 0.123}, {}, "y_true", "row 5"),
         ({}, {"trials": "absent"}, "trials", "there is no column 'absent'"),
-        ({}, {"sample_weight": "site"}, "sample_weight", "cannot be used with trials"),
+        ({}, {"sample_weight": "kind"}, "sample_weight", "cannot be used with trials"),
         ({}, {"unweighted": True}, "unweighted", "leaves weights out"),
         ({}, {"by": "tries"}, "by", "read as trials"),
     ],

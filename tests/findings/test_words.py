@@ -243,35 +243,20 @@ def test_what_only_a_test_settles_is_not_said_without_one(tmp_path_factory, samp
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "words"),
-    [
-        (0.004, 0.06, "between 0% and 6.0%"),
-        (0.006, 0.06, "between 0.60% and 6.0%"),
-        (0.004, 0.04, "between 0.40% and 4.0%"),
-        (0.94, 0.996, "between 94% and 100%"),
-        (0.94, 0.994, "between 94% and 99.4%"),
-        (0.96, 0.996, "between 96% and 99.6%"),
-        (0.004, 0.996, "between 0% and 100%"),
-        (0.3, 0.3, "where it says 30%"),
-    ],
-)
-def test_a_range_ends_at_0_or_1_where_it_is_near_and_wide(low, high, words):
-    assert catalogue._between(Region(low, high, 0.5, 0.4, None, 10, 0.1, 3.0)) == words
-
-
-@pytest.mark.parametrize(
     ("share", "low", "said"),
     [
-        (0.9, 0.2, " between 20% and 40%: it says 30% there on average, and 10% happen"),
-        (0.91, 0.2, ": it says 60% on average, and 50% happen"),
-        (0.9, 0.4, " where it says 40%: 10% happen"),
+        (0.9, 0.2, " near 30%: 10% happened (10 rows)"),
+        (0.91, 0.2, " on average: 60% predicted, 50% happened (70 rows)"),
+        (0.9, 0.4, " at 40%: 10% happened (10 rows)"),
     ],
 )
 def test_an_example_of_nearly_all_rows_is_their_mean(share, low, said):
     where = Region(low, 0.4, 0.3, 0.1, None, 10, share, 3.0)
     answer = SimpleNamespace(examples=(where,), direction="too high")
-    page = SimpleNamespace(classes=None, mean_prediction=0.6, base_rate=0.5)
+    page = SimpleNamespace(classes=None, mean_prediction=0.6, base_rate=0.5, n_rows=70)
     assert catalogue._for_example(answer, page) == said
-    assert catalogue._for_example(SimpleNamespace(examples=()), page) == ""
+    means = " on average: 60% predicted, 50% happened (70 rows)"
+    assert catalogue._for_example(SimpleNamespace(examples=(), direction="too high"), page) == means
+    assert catalogue._for_example(SimpleNamespace(examples=(), direction="too low"), page) == ""
     page.classes = object()
-    assert catalogue._for_example(answer, page) == said.replace("happen", "are right")
+    assert catalogue._for_example(answer, page) == said.replace("happened", "were right")
