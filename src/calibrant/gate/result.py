@@ -12,7 +12,16 @@ from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.gate import VERDICTS, GateResult, Verdict, asked, needs, practical, rounded_rows
+from calibrant.inference.bounds.gate import (
+    VERDICTS,
+    GateResult,
+    Verdict,
+    asked,
+    ends_in_points,
+    needs,
+    practical,
+    rounded_rows,
+)
 from calibrant.inference.bounds.regret import RegretBounds
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.segments.gate_bounds import BoundedSegments
@@ -59,7 +68,7 @@ class Check(Result):
             return f"smooth error less the baseline's: {self.result.cell()}"
         if isinstance(self.result, RegretBounds | BoundedSegments):
             return self.sentence
-        return self.result.ends_in_points
+        return ends_in_points(self.result)
 
     @property
     def sentence(self) -> str:

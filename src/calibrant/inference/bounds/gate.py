@@ -86,18 +86,7 @@ class GateResult(Claim):
         both = "each end with " if self.verdict == "undecided" and self.lower_distance.low > 0.0 else ""
         when = ", at any time" if self.anytime else ""
         of = f"{both}{sure} confidence{when}; limit {limit}; {counted(self.n_rows, 'row')}"
-        return f"{VERDICTS[self.verdict]}: {self.ends_in_points} on average ({of}).{self._more_rows}"
-
-    @property
-    def ends_in_points(self) -> str:
-        """The end that decides, or both where neither does."""
-        most = in_points(most_in_short(self.lower_distance, self.max_distance))
-        if self.verdict == "within":
-            return f"at most {most}"
-        least = least_in_short(self.lower_distance, self.max_distance)
-        if self.verdict == "beyond":
-            return f"at least {in_points(least)}"
-        return f"{as_points(least)} to {most}" if self.lower_distance.low > 0.0 else f"up to {most}"
+        return f"{VERDICTS[self.verdict]}: {ends_in_points(self)} on average ({of}).{self._more_rows}"
 
     @property
     def _more_rows(self) -> str:
@@ -111,6 +100,18 @@ class GateResult(Claim):
 
 VERDICTS: Mapping[Verdict, str] = ReadOnly({"within": "PASS", "beyond": "FAIL", "undecided": "UNDECIDED"})
 """What a person reads; JSON has the keys."""
+
+
+def ends_in_points(gate: GateResult) -> str:
+    """The end that decides, or both where neither does."""
+    ends, limit = gate.lower_distance, gate.max_distance
+    most = in_points(most_in_short(ends, limit))
+    if gate.verdict == "within":
+        return f"at most {most}"
+    least = least_in_short(ends, limit)
+    if gate.verdict == "beyond":
+        return f"at least {in_points(least)}"
+    return f"{as_points(least)} to {most}" if ends.low > 0.0 else f"up to {most}"
 
 
 def proved_by(gate: GateResult, *, alone: bool = False) -> str:
