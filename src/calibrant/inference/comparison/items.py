@@ -93,15 +93,18 @@ class Items:
     ) -> tuple[float, float]:
         """Return the most that a difference can be too large, and too small, beyond its standard error's reach.
 
-        Outcomes of both are drawn again together: of each as if it were calibrated, and with the chances of its
-        isotonic fit. Of every two of these, but both fits, the true difference is known, and counts; it fades where
-        calibration is far from what was seen.
+        Outcomes of both are drawn again together: of each as if it were calibrated, with the chances of its isotonic
+        fit, and off by what noise may hide. Of every two of these of which one is calibrated the true difference is
+        known, and counts; it fades where what was seen is far from it.
         """
         outcomes = self.outcomes[pair[0]], self.outcomes[pair[1]]
         predictions = self.predictions[pair[0]], self.predictions[pair[1]]
         fits = _fit(outcomes[0], predictions[0]), _fit(outcomes[1], predictions[1])
         like = TwoDependentOutcomes.like(outcomes, fits, self.group)
-        chances = [(v, fit) for v, fit in zip(predictions, fits, strict=True)]
+        chances = [
+            (v, fit, _shifted(y, v, fit, self.group, level))
+            for y, v, fit in zip(outcomes, predictions, fits, strict=True)
+        ]
 
         def again(source: np.random.Generator) -> list[float]:
             numbers = like.draw(outcomes[0].size, source)
@@ -111,19 +114,19 @@ class Items:
                 for chance in both
             ]
 
-        errors = resampled(again, outcomes[0].size, n_resamples, rng).reshape(-1, 2, 2)  # resample, predictor, chance
+        errors = resampled(again, outcomes[0].size, n_resamples, rng).reshape(-1, 2, 3)  # resample, predictor, chance
         missed = errors - _truth(evaluate, predictions, chances, errors)
-        far = [
-            max(0.0, evaluate(y, v) - float(np.quantile(errors[:, k, 0], 1.0 - level)))
-            for k, (y, v) in enumerate(zip(outcomes, predictions, strict=True))
-        ]
+        far = []
+        for k, (y, v) in enumerate(zip(outcomes, predictions, strict=True)):
+            ends = np.quantile(errors[:, k], 1.0 - level, axis=0)
+            far.append(np.maximum(0.0, evaluate(y, v) - ends) * [1.0, 0.0, 1.0])
         reach = -float(ndtri(0.5 * level)) * error
         rank = max(1, int(0.5 * level * (n_resamples + 1)))  # another draw is beyond it with half the level
         over = under = 0.0
-        for first, second in product((0, 1), repeat=2):
-            if first == second == 1:
+        for first, second in product((0, 1, 2), repeat=2):
+            if first and second:
                 continue
-            away = math.hypot(far[0] if first == 0 else 0.0, far[1] if second == 0 else 0.0)
+            away = math.hypot(far[0][first], far[1][second])
             apart = np.sort(missed[:, 0, first] - missed[:, 1, second])
             over = max(over, math.hypot(away, max(0.0, float(apart[-rank]) - reach)) - away)
             under = max(under, math.hypot(away, max(0.0, -float(apart[rank - 1]) - reach)) - away)
@@ -133,14 +136,21 @@ class Items:
 def _truth(
     evaluate: Evaluate,
     predictions: tuple[FloatArray, FloatArray],
-    chances: list[tuple[FloatArray, FloatArray]],
+    chances: list[tuple[FloatArray, FloatArray, FloatArray]],
     errors: FloatArray,
 ) -> FloatArray:
     """True error of each predictor with each chance, of shape (predictors, chances)."""
     try:
         return np.array([[evaluate(c, v) for c in both] for v, both in zip(predictions, chances, strict=True)])
     except InputError:  # a function that takes no event rates: what is calibrated has no error, the rest no bias
-        return np.asarray(errors.mean(axis=0) * [0.0, 1.0])
+        return np.asarray(errors.mean(axis=0) * [0.0, 1.0, 1.0])
+
+
+def _shifted(y: FloatArray, v: FloatArray, fit: FloatArray, group: IntArray | None, level: float) -> FloatArray:
+    """Predictions that are off by as much as noise of their mean may hide, towards where there is room."""
+    noise = y - fit if group is None else np.bincount(group, y - fit)
+    size = -float(ndtri(level)) * math.sqrt(dot(noise, noise)) / v.size
+    return np.clip(v + (size if float(v.mean()) < 0.5 else -size), 0.0, 1.0)
 
 
 def _fit(y: FloatArray, v: FloatArray) -> FloatArray:
