@@ -51,6 +51,8 @@ def test_pairs_are_worth_more_than_two_samples():
     paired = compare_calibration(y[0], v[0], v[1], y_true_b=y[1], items="in order", **FEW)
     apart = compare_calibration(y[0], v[0], v[1], y_true_b=y[1], **FEW)
     assert paired.interval.width < 0.85 * apart.interval.width
+    # The same outcomes: noise hides nothing of an error that the other lacks. With as much as it hides of outcomes that
+    # differ, intervals would be .66 as wide as two samples' here, and 1.08 as wide in the worst of 8 such samples.
     near, widths = v[1] ** 1.001, []
     for items in ("in order", None):
         found = compare_calibration(y[1], v[1], near, y_true_b=y[1], items=items, **FEW)
@@ -136,13 +138,20 @@ def test_unequal_numbers_have_no_order():
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_where_a_plain_bootstrap_does_not():
+@pytest.mark.parametrize("shared", [False, True])
+def test_intervals_hold_the_truth_where_a_plain_bootstrap_does_not(shared):
     # One calibrated and one nearly so: an error near 0 is biased upwards, and a bootstrap of items covers .74 to .88.
+    # Without what noise may hide, intervals of outcomes that share their items held it in 54 of these 60 samples.
     held = 0
     for seed in range(60):
         y, v, _ = questions(300, seed)
-        near, rng = np.clip(v[1] + 0.02, 0.0, 1.0), np.random.default_rng([seed, 1])
-        other = (rng.random(300) < v[1]).astype(float)
-        result = compare_calibration(y[1], v[1], near, y_true_b=other, items="in order", **FEW)
+        if shared:
+            calibrated = expit((logit(2.0 * v[0] - 1.0) - 0.5) / 0.6)
+            outcomes = y
+        else:
+            calibrated = v[1]
+            outcomes = y[1], (np.random.default_rng([seed, 1]).random(300) < v[1]).astype(float)
+        near = np.clip(v[1] + 0.02, 0.0, 1.0)
+        result = compare_calibration(outcomes[0], calibrated, near, y_true_b=outcomes[1], items="in order", **FEW)
         held += result.interval.low <= -0.02 <= result.interval.high
-    assert held >= 53
+    assert held >= 56  # .93 of 60

@@ -39,6 +39,8 @@ _CHANCE = (("common", -1.0, 0.05), ("common", -1.0, 0.3), ("rare", -3.5, 0.05))
 _MAPS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "calibrated": lambda p: p,
     ".02 too high": lambda p: np.clip(p + 0.02, 0.0, 1.0),
+    ".03 too low": lambda p: np.clip(p - 0.03, 0.0, 1.0),
+    "flat": lambda p: expit(0.8 * logit(p)),
     "steep": lambda p: expit(1.3 * logit(p) + 0.15),
     "far too sure": lambda p: 0.5 + 0.5 * expit(0.6 * logit(p) + 1.2),
     "five values": lambda p: np.array([0.1, 0.3, 0.5, 0.7, 0.9])[np.minimum((5.0 * p).astype(int), 4)],
@@ -59,6 +61,13 @@ _ITEMS: tuple[tuple[str, str, int, float, float, int], ...] = (
     ("far too sure", "calibrated", 300, 0.5, 0.5, 0),
     ("calibrated", "steep", 1000, 0.5, 0.5, 10),
     ("far too sure", "calibrated", 1000, 0.5, 0.5, 10),
+    ("calibrated", "flat", 1000, -1.0, 0.3, 0),
+    (".03 too low", "calibrated", 500, 0.5, 0.6, 0),
+    (".03 too low", "calibrated", 1000, 0.5, 0.6, 0),
+    (".02 too high", ".03 too low", 500, 0.5, 0.5, 0),
+    ("calibrated", ".02 too high", 1000, 0.5, 0.95, 0),
+    (".03 too low", "calibrated", 300, -1.0, 0.9, 0),
+    ("calibrated", ".02 too high", 1000, 0.5, 0.5, 10),
 )
 """Both predictors, items, their mean log-odds, latent correlation of both outcomes, items of a topic (0: none)."""
 _GATES = ("half of the non-events kept", "10% of the non-events kept", "10% of the events kept")

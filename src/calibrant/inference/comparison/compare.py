@@ -165,9 +165,10 @@ def compare_calibration(
     interval is made longer by how far the redrawn differences miss it. Less so the further the rows are from that case.
     Predictors of different rows share no noise: each error's own mean and quantile under chance are added. Of the same
     items halves are halves of items, and both outcomes are redrawn together, as dependent as they are seen to be: each
-    with its predictions or with its isotonic fit as chances (docs/tests.md). With groups whole groups are halved, and
-    redrawn outcomes of a group share a normal effect, as large as the rows show. docs/tests.md has the reasons and the
-    measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for each resample.
+    with its predictions as chances, its isotonic fit, or its predictions and as much as noise may hide. With groups
+    whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as the rows show.
+    docs/tests.md has the reasons and the measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for
+    each resample, of items 8 n.
 
     References
     ----------

@@ -101,10 +101,8 @@ class Items:
         predictions = self.predictions[pair[0]], self.predictions[pair[1]]
         fits = _fit(outcomes[0], predictions[0]), _fit(outcomes[1], predictions[1])
         like = TwoDependentOutcomes.like(outcomes, fits, self.group)
-        chances = [
-            (v, fit, _shifted(y, v, fit, self.group, level))
-            for y, v, fit in zip(outcomes, predictions, fits, strict=True)
-        ]
+        hidden = _hidden(outcomes, predictions, fits, self.group, level)
+        chances = list(zip(predictions, fits, hidden, strict=True))
 
         def again(source: np.random.Generator) -> list[float]:
             numbers = like.draw(outcomes[0].size, source)
@@ -146,11 +144,29 @@ def _truth(
         return np.asarray(errors.mean(axis=0) * [0.0, 1.0, 1.0])
 
 
-def _shifted(y: FloatArray, v: FloatArray, fit: FloatArray, group: IntArray | None, level: float) -> FloatArray:
-    """Predictions that are off by as much as noise of their mean may hide, towards where there is room."""
-    noise = y - fit if group is None else np.bincount(group, y - fit)
-    size = -float(ndtri(level)) * math.sqrt(dot(noise, noise)) / v.size
-    return np.clip(v + (size if float(v.mean()) < 0.5 else -size), 0.0, 1.0)
+def _hidden(
+    outcomes: tuple[FloatArray, FloatArray],
+    predictions: tuple[FloatArray, FloatArray],
+    fits: tuple[FloatArray, FloatArray],
+    group: IntArray | None,
+    level: float,
+) -> list[FloatArray]:
+    """Predictions of each that are off by as much as noise may hide if the other is calibrated.
+
+    Of all errors noise hides most of the mean's. Both means' difference has noise of its own, which is less where
+    outcomes are alike. The direction makes no difference where noise is normal (docs/tests.md); towards 1/2 there is
+    room.
+    """
+    by_row = [y - fit for y, fit in zip(outcomes, fits, strict=True)]
+    noise = by_row if group is None else [np.bincount(group, each).astype(np.float64) for each in by_row]
+    n, quantile = outcomes[0].size, -float(ndtri(level))
+    bias = [float(np.mean(y - v)) for y, v in zip(outcomes, predictions, strict=True)]
+    most = [quantile * math.sqrt(dot(each, each)) / n for each in (*noise, noise[0] - noise[1])]
+    sizes = [min(each, abs(bias[0] - bias[1]) + most[2]) for each in most[:2]]
+    return [
+        np.clip(v + (size if float(v.mean()) < 0.5 else -size), 0.0, 1.0)
+        for v, size in zip(predictions, sizes, strict=True)
+    ]
 
 
 def _fit(y: FloatArray, v: FloatArray) -> FloatArray:
