@@ -55,8 +55,9 @@ def test_what_is_said_of_chance_goes_by_group():
     unbounded = audit(y, v, groups=group, **OPTIONS)
     assert unbounded.gate is None
     assert unbounded.population is None
-    assert "without --max-weight (in Python max_weight), the most rows that one group can ever have" in " ".join(
-        unbounded.sentences
+    assert (
+        "Give --max-weight (in Python max_weight), the most rows that one group can ever have: that bounds it."
+        in " ".join(unbounded.sentences)
     )
 
 
@@ -200,7 +201,7 @@ def test_the_command(tmp_path):
     both = [*label, "--groups", "patient_id", "--seed", "0", "--resamples", "99"]
     done = run.invoke(app, ["audit", str(path), str(other), *both])
     assert done.exit_code == 0
-    assert "; in the population the first less the second is between" in done.stdout.replace("\n", " ")
+    assert "a.parquet's less b.parquet's is likely " in done.stdout.replace("\n", " ")
     found = run.invoke(app, ["audit", str(path), *both, "--json"])
     assert json.loads(found.stdout)["groups"] == {"column": "patient_id", "n": 80}
     gate = ["gate", str(path), *label, "--groups", "patient_id", "--max-distance", "0.05"]
