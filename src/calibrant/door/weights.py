@@ -114,9 +114,10 @@ def _turned(chance: FloatArray, events: float, without: float) -> FloatArray:
 def _mapping(fractions: str) -> dict[str, float] | None:
     pairs = [each.partition(":") for each in in_list(fractions)]
     try:
-        return {outcome.strip(): _share(share.strip()) for outcome, _, share in pairs}
+        shares = {outcome.strip(): _share(share.strip()) for outcome, _, share in pairs}
     except ValueError:
         return None
+    return shares if len(shares) == len(pairs) else None
 
 
 def _share(text: str) -> float:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 __all__ = ["RecalibrationGain", "ScoreGain"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import betaincinv, entr, expit
 
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
@@ -40,7 +40,9 @@ class ScoreGain(Result):
     interval : Interval
         Holds the map's gain with posterior probability 1 - level.
     possible : Interval
-        The same of the gain of the true curve, which no map of the prediction exceeds.
+        The same of the gain of the true curve, which no map of the prediction exceeds. Where fewer than five outcomes
+        missed among the smallest or the largest predictions, its upper end of the log score is at least what the
+        largest rate of misses there that the rows admit would cost (Clopper and Pearson).
     relative_interval : Interval
         The same of the map's gain as a share of the score before, each under one curve of the posterior: at most 1.
 
@@ -147,6 +149,8 @@ def gain_of(curve: AveragedCurve, level: float) -> RecalibrationGain:
 
     least = -(rate * np.log(np.maximum(rate, _TINY)) + rest * np.log(np.maximum(rest, _TINY))) @ mass
     log = of_score([expected(np.logaddexp(0.0, x), np.logaddexp(0.0, -x)) for x in (cells.x, moved)], least)
+    most = max(log.possible.high, possible_at_ends(cells, level))
+    log = replace(log, possible=Interval(log.possible.low, most))
     least = (rate * rest) @ mass
     brier = of_score([expected(expit(x) ** 2, expit(-x) ** 2) for x in (cells.x, moved)], least)
     doubt = _doubt(cells.x, cells.rows, cells.events)
@@ -154,6 +158,32 @@ def gain_of(curve: AveragedCurve, level: float) -> RecalibrationGain:
     if between is not None and between[0] + _ERRORS * between[1] < log.interval.low:
         doubt = "Do not trust this range: the map of one half of the rows gains less on the other."
     return RecalibrationGain(log, brier, level, doubt)
+
+
+def possible_at_ends(cells: LogitCells, level: float) -> float:
+    """Largest gain in log score of one rate for all predictions beyond a cut, where hardly any outcome missed.
+
+    Of such rows a smooth curve knows what its prior says. In its place stands, for each cut with fewer than `_SEEN`
+    misses among the n rows beyond it, the exact upper end of their rate, which holds with probability 1 - level / 2: if
+    u is the rate there, the predictions lose m (-u log u - (1-u) log(1-u)) less than they should, m being the mass.
+    """
+    largest = 0.0
+    for x, misses, rows, mass in (
+        (cells.x, cells.events, cells.rows, cells.mass),
+        (-cells.x[::-1], (cells.rows - cells.events)[::-1], cells.rows[::-1], cells.mass[::-1]),
+    ):
+        seen, number, share = (np.maximum(np.cumsum(each), 0.0) for each in (misses, rows, mass))
+        few = (seen < _SEEN) & (number > seen)
+        seen, number, share = seen[few], number[few], share[few]
+        if not few.any():
+            continue
+        rate = betaincinv(seen + 1.0, number - seen, 1.0 - level / 2.0)
+        miss, hit, predicted = (
+            np.cumsum(mass * each)[few] for each in (np.logaddexp(0.0, -x), np.logaddexp(0.0, x), expit(x))
+        )
+        gained = rate * miss + (1.0 - rate) * hit - share * (entr(rate) + entr(1.0 - rate))
+        largest = max(largest, float(gained[rate * share > predicted].max(initial=0.0)))
+    return largest
 
 
 def gain_between_halves(curve: AveragedCurve) -> tuple[float, float] | None:

@@ -230,8 +230,8 @@ def calibration_test(
     -----
     Each component has p-values by formula. Their minimum is made comparable by a quantile of the redraws and the
     outcomes together. The smallest of all is compared with the redraws'. This keeps the level at any number of rows. If
-    no redraw is as extreme, Chernoff bounds along fixed directions give p-values below 1 / (1 + n_resamples). Cost: a
-    sort, then O(n) per resample. Unweighted rows with more than 20,000 distinct predictions are pooled into at most
+    at most a hundredth of the redraws is as extreme, Chernoff bounds along fixed directions give smaller p-values.
+    Cost: a sort, then O(n) per resample. Unweighted rows with more than 20,000 distinct predictions are pooled into at most
     2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled; where weights are
     redrawn, or rows with weights lie in groups, there is no bound on the tail.
 
@@ -329,7 +329,7 @@ def test_lots(
     best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}
     least, leading = evened_minimum(best)
     redrawn = share_as_extreme(least)
-    beyond = redrawn * (n_resamples + 1) < 1.5 and bounded
+    beyond = bounded and redrawn <= max(_BY_TAIL, 1.5 / (n_resamples + 1))  # else the redraws show that it is no tail
     tail = log_tail(lots, parts) if beyond else None
     pvalue = redrawn / _BY_REDRAWS
     if tail is not None:
