@@ -231,9 +231,9 @@ def calibration_test(
     Each component has p-values by formula. Their minimum is made comparable by a quantile of the redraws and the
     outcomes together. The smallest of all is compared with the redraws'. This keeps the level at any number of rows. If
     at most a hundredth of the redraws is as extreme, Chernoff bounds along fixed directions give smaller p-values.
-    Cost: a sort, then O(n) per resample. Unweighted rows with more than 20,000 distinct predictions are pooled into at most
-    2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled; where weights are
-    redrawn, or rows with weights lie in groups, there is no bound on the tail.
+    Cost: a sort, then O(n) per resample. Unweighted rows with more than 20,000 distinct predictions are pooled into at
+    most 2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled. Where weights
+    are redrawn, or rows with weights lie in groups, there is no bound on the tail.
 
     References
     ----------
