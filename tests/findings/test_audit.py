@@ -73,8 +73,10 @@ def test_regions_say_where_and_in_which_direction():
     assert worst.direction == "high"
     assert 0.29 < worst.low < worst.high < 0.61
     assert worst.mean_error == pytest.approx(-0.15, abs=0.02)
-    assert "predictions between 0." in worst.words
-    assert "too high by 0.1" in bump.summary()
+    by = f"too high by {-100.0 * worst.mean_error:.0f} points on average"
+    assert worst.words.startswith("predictions between 0.")
+    assert f"{by} (" in worst.words
+    assert f"- {worst.words}: " in bump.summary().replace("\n  ", " ")
     crossing = audit(*draw(40_000, lambda p: 0.5 + 0.8 * (p - 0.5)), n_resamples=0)
     assert {(r.direction, r.high < 0.5, r.low >= 0.5) for r in crossing.regions} == {
         ("low", True, False),

@@ -23,7 +23,8 @@ def test_a_bent_predictor_is_rejected_in_words():
     test = result.tests["calibration_test"].result
     assert test.reject
     assert test.pvalue < 0.005
-    assert "This is not chance (p < 1e-15)" in result.answer.headline
+    assert result.answer.headline.startswith("Too high on average: ")
+    assert result.answer.details[0].startswith("This is not chance (p < 1e-15). ")
     assert "Is it real?" in result.summary()
     assert json.loads(result.to_json())["tests"]["calibration_test"]["reject"] is True
 

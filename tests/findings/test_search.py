@@ -41,9 +41,12 @@ def test_the_answer_says_where_it_is_off_though_all_rows_show_nothing(audited):
     assert first.name == "country = jp and device = tablet"
     assert audited.answer.state in ("no evidence", "too few rows")
     assert audited.answer.action == "look at the parts"
-    assert f"but predictions are {first.words} ({first.n_rows:,} rows; p = " in audited.answer.headline
-    assert "leave the predictions as they are" not in audited.answer.sentence
-    assert first.words.endswith("too high where country = jp and device = tablet")
+    predicted, happened = FRAME.loc[BROKEN, ["y_prob", "y_true"]].mean()
+    rates = f"{predicted:.0%} predicted, {happened:.0%} happened ({BROKEN.sum():,} rows)"
+    sure = f"(p = {first.pvalue:.1g}, allowing for {audited.found_segments.n_tested} segments)."
+    assert audited.answer.headline == f"Too high for {first.name}: {rates}. Chance alone rarely does this {sure}"
+    assert "Leave them" not in audited.answer.sentence
+    assert first.words == f"too high by {100.0 * (predicted - happened):.2g} points where {first.name}"
 
 
 @pytest.mark.usefixtures("blank_pictures")

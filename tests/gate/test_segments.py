@@ -178,7 +178,7 @@ def test_where_nothing_can_be_tested_a_gate_cannot_tell(tmp_path):
     assert done.exit_code == 3
     check = json.loads(done.stdout)["checks"][1]
     assert (check["verdict"], check["n_undecided"]) == ("undecided", 0)
-    assert "30 are needed" in check["untested"]
+    assert "(worth 19.9; 30 needed)" in check["untested"]
 
 
 @pytest.mark.slow
@@ -220,7 +220,8 @@ def test_an_error_that_the_mean_hides_is_told_where_it_is_and_counts_by_its_size
     assert first.where_bias == pytest.approx((there["y"] - there["p"]).mean(), abs=0.005)  # sums have cells of 1/64
     assert first.where_share == pytest.approx(len(there) / len(held), abs=0.01)
     assert first.in_part
-    assert first.words.startswith(f"{abs(first.where_bias):#.2g} {first.direction} between ")
+    by = f"{first.direction} by {100.0 * abs(first.where_bias):.0f} points"
+    assert first.words == f"{by} between {low:.3g} and {high:.3g} where {first.name}"
     assert abs(first.bias) < 0.04 < first.off
     assert first in found_off(audit)
     audit.max_distance = 1.01 * first.off

@@ -1,6 +1,7 @@
 """The report in headless Chromium: no console message, a cursor that tells numbers, nothing wider than the page."""
 
 import html
+import re
 import shutil
 import subprocess
 from base64 import b64encode
@@ -24,6 +25,7 @@ slider.value = 730;
 slider.dispatchEvent(new Event("input"));
 parent.document.title = document.querySelector(".lookup output").textContent;
 </script></body>"""
+TOLD = r"At (\S+): (\S+) happen, likely (\S+) to (\S+) \(isotonic (\S+)\)\."
 WIDTH = """<script>
 const page = document.documentElement.clientWidth;  // less the scroll bar
 const cut = (box) => box.getBoundingClientRect().right > page || box.scrollWidth > box.clientWidth + 1;
@@ -58,10 +60,15 @@ def test_the_cursor_tells_numbers(tmp_path):
     rng = np.random.default_rng(0)
     v = rng.random(800)
     page = tmp_path / "report.html"
-    audit(rng.random(800) < v**1.5, v, random_state=0).to_html(page)
+    found = audit(rng.random(800) < v**1.5, v, random_state=0)
+    found.to_html(page)
     said = titled(tmp_path, page, CURSOR, 390)
     assert said.startswith("At 0.7")
-    assert "a calibrated predictor would show" in said
+    at, *told = map(float, re.fullmatch(TOLD, said).groups())
+    table = found.reliability
+    i = np.abs(table.prediction - at).argmin()
+    there = [column[i] for column in (table.outcome, table.band_lower, table.band_upper, table.isotonic)]
+    assert told == pytest.approx(there, abs=0.0005)
 
 
 @pytest.mark.slow
