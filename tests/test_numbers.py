@@ -57,7 +57,7 @@ def _from_command(*arguments: str) -> dict[str, Any]:
     from calibrant.cli.app import app
 
     done = CliRunner().invoke(app, [*arguments, "--json", "--seed", "1", "--resamples", "1000"])
-    assert done.exit_code == 0, done.output
+    assert done.exit_code in (0, 1), done.output  # 1: a change is proved
     return json.loads(done.stdout)
 
 
