@@ -11,6 +11,7 @@ from calibrant.door import values
 from tests.public import CLASSES
 
 LITERAL = re.compile(r"Literal\[('[^']*'(, )?)+\]")
+RESULTS = re.compile(r"Results\[(\w+)\]")  # a tuple that makes a data frame
 MODES = {"Action", "Direction", "State", "Verdict"}  # names of Literals
 ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
 PLAIN = {  # what is said beside a type is for the layout of JSON, and no type: a float is one that may be null there
@@ -23,6 +24,7 @@ PLAIN = {  # what is said beside a type is for the layout of JSON, and no type: 
 def kind(annotation):
     """A type in words that are the same for what is used alike: words of a few, arrays of any number, a class's own."""
     own = annotation.removeprefix("ClassVar[").removesuffix("]") if annotation.startswith("ClassVar[") else annotation
+    own = RESULTS.sub(r"tuple[\1, ...]", own)
     one_type = LITERAL.sub("str", own.replace('"', "'").replace("FoundSegment,", "Segment,"))  # found or named
     parts = {PLAIN.get(part, part) for part in one_type.split(" | ")} - {"None"}
     return " | ".join(sorted({"ndarray" if part in ARRAYS else "str" if part in MODES else part for part in parts}))

@@ -81,6 +81,8 @@ COLUMNS = {
     "criterion": "log",
     "measure": "rms_binned_error",
     "y_true_b": ROWS["y_other"].to_numpy(),
+    "items": "in order",
+    "items_b": np.arange(len(ROWS)),
     "curve": "spline",
 }
 

@@ -22,7 +22,7 @@ from calibrant.segments.request import Search
 COMMANDS = typer.main.get_command(app).commands
 REQUESTS = {"audit": AuditRequest, "gate": GateRequest, "sketch": Request}
 OWN = {
-    "audit": {"files", "html", "certificate", "json"},
+    "audit": {"files", "html", "certificate", "items", "json", "everything"},
     "gate": {"file", "so_far", "json", "junit", "summary"},
     "sketch": {"file", "out", "overwrite"},
 }

@@ -41,10 +41,10 @@ def test_rows_are_trials_and_grades_are_named_by_rising_rating():
     assert found.grades == ("A", "CCC")
     assert found.rejected == ("CCC",)
     assert "; CCC is too low: " in found.summary()
-    assert found.errors == pytest.approx(
+    assert found.mean_errors == pytest.approx(
         [k / n - v for k, n, v in zip(found.events, found.counts, found.expected, strict=True)]
     )
-    assert [way == "too low" for way in found.directions] == [each > 0.0 for each in found.errors]
+    assert [way == "too low" for way in found.directions] == [each > 0.0 for each in found.mean_errors]
     assert grade_test([0.0, 9 / 30], [0.02, 0.1], trials=[50, 30]).pvalues == pytest.approx(found.pvalues)
     assert grade_test(y, v).grades == ("0.02", "0.1")
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from importlib import import_module
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from calibrant.door.arguments import one_of
+from calibrant.door.values import Backend
 from calibrant.lazily import optional
 
-Backend = Literal["pandas", "polars", "pyarrow"]
 BACKENDS = get_args(Backend)
 """Libraries that a frame can be of."""
 
@@ -52,6 +52,11 @@ class Results(tuple[R, ...]):
         made = super().__new__(cls, tuple(results))
         made.by = tuple(by)
         return made
+
+    def __repr__(self) -> str:
+        """One short line: how many of which kind."""
+        kinds = " or ".join(sorted({type(each).__name__ for each in self}))
+        return f"Results({len(self)}{kinds and ' of '}{kinds})"
 
     def __reduce__(self) -> Any:
         """How it is pickled and copied."""

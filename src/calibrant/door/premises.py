@@ -115,7 +115,7 @@ class Premises(Result):
         A column whose name says that its rows may belong together; None where there is none.
     loose_limit : str or None
         That a constant prediction would pass the limit, in a sentence; None where it would not.
-    gain : str or None
+    costly_error : str or None
         That an error within the limit costs much of the log loss, in a sentence; None where it does not.
     anytime : bool
         Whether the result may be looked at after any number of rows.
@@ -163,7 +163,7 @@ class Premises(Result):
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
     loose_limit: str | None = None
-    gain: str | None = None
+    costly_error: str | None = None
     anytime: bool = False
     n_before: int = 0
     distinct: bool = False
@@ -177,7 +177,7 @@ class Premises(Result):
     def entries(self) -> Mapping[str, str]:
         """A sentence for each premise, by its name."""
         sentences = {
-            "gain": self.gain,
+            "costly_error": self.costly_error,
             "loose_limit": self.loose_limit,
             "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
             "limit": self._limit(),
@@ -211,8 +211,8 @@ class Premises(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences alone, without a gain, which stands beside the verdict."""
-        return tuple(sentence for name, sentence in self.entries.items() if name != "gain")
+        """The sentences alone, without that of a costly error, which stands beside the verdict."""
+        return tuple(sentence for name, sentence in self.entries.items() if name != "costly_error")
 
     def summary(self) -> str:
         """A line for each premise."""

@@ -8,13 +8,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from calibrant.door.frames import Backend
+Backend = Literal["pandas", "polars", "pyarrow"]
+"""A library that a data frame can be of."""
 
 _LONGEST = 400  # characters of a repr
 _PART = 60  # of one of its values

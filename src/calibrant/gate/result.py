@@ -161,8 +161,8 @@ class Gated(Result):
     @property
     def warning(self) -> str:
         """That it passes and an audit would correct all the same; empty where that is not so."""
-        gain = self.premises.gain
-        return "" if gain is None or self.verdict != "within" else f"{VERDICTS['within']} with a warning: {gain}"
+        costly = self.premises.costly_error
+        return "" if costly is None or self.verdict != "within" else f"{VERDICTS['within']} with a warning: {costly}"
 
     @property
     def what(self) -> str:

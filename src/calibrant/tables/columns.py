@@ -22,22 +22,20 @@ _PERHAPS_WEIGHTS = frozenset(
     )
 )
 """Names of columns that change every number if they are weights, and may be something else."""
-_PERHAPS_GROUPS = frozenset(
-    (
-        *(
-            f"{who}{end}"
-            for who in ("patient", "subject", "person", "user", "account", "customer", "client", "member", "household")
-            for end in ("_id", "id", "")
-        ),
-        *(
-            f"{place}{end}"
-            for place in ("hospital", "clinic", "site", "center", "centre", "ward", "practice", "school", "branch")
-            for end in ("_id", "id", "")
-        ),
-        *("group", "groups", "group_id", "cluster", "cluster_id", "session_id"),
-    )
+_PERHAPS_GROUPS = (
+    *(
+        f"{who}{end}"
+        for who in ("patient", "subject", "person", "user", "account", "customer", "client", "member", "household")
+        for end in ("_id", "id", "")
+    ),
+    *(
+        f"{place}{end}"
+        for place in ("hospital", "clinic", "site", "center", "centre", "ward", "practice", "school", "branch")
+        for end in ("_id", "id", "")
+    ),
+    *("group", "groups", "group_id", "cluster", "cluster_id", "session_id"),
 )
-"""Names of columns whose rows may belong together: mentioned, not asked about."""
+"""Names of columns whose rows may belong together: mentioned, not asked about; persons, who are many, before places."""
 _ID = "_id"
 """So ends the name of any other column in which values that repeat may belong together."""
 _WAYS = Ways(
@@ -157,8 +155,12 @@ def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
 def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> tuple[list[str], list[str]]:
     """Columns without a role whose names say that rows may depend on one another, and other ids."""
     free = [name for name in columns if name not in roles]
-    usual = [name for name in free if name.lower() in _PERHAPS_GROUPS]
+    usual = sorted((each for each in free if each.lower() in _PERHAPS_GROUPS), key=_place)
     return usual, [name for name in free if name.lower().endswith(_ID) and name not in usual]
+
+
+def _place(name: str) -> int:
+    return _PERHAPS_GROUPS.index(name.lower())
 
 
 def may_hold_weights(name: str) -> bool:

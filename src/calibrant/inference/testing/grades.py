@@ -64,21 +64,21 @@ class GradeTestResult(TestResult):
     rejected: tuple[str, ...]
 
     @property
-    def errors(self) -> tuple[float, ...]:
+    def mean_errors(self) -> tuple[float, ...]:
         """Rate of events minus mean prediction, by grade: positive where risk is understated."""
         return tuple(k / n - v for k, n, v in zip(self.events, self.counts, self.expected, strict=True))
 
     @property
     def directions(self) -> tuple[str, ...]:
         """Whether the rating of each grade is "too low", "too high" or "as rated" in these rows."""
-        return tuple("too low" if each > 0.0 else "too high" if each < 0.0 else "as rated" for each in self.errors)
+        return tuple("too low" if each > 0.0 else "too high" if each < 0.0 else "as rated" for each in self.mean_errors)
 
     def summary(self) -> str:
         """Say which grades are rejected, in which direction and how far."""
         said = [
             f"{name} is {direction}: {100.0 * expected:.2g}% rated, {100.0 * (expected + error):.2g}% happened"
             for name, direction, expected, error in zip(
-                self.grades, self.directions, self.expected, self.errors, strict=True
+                self.grades, self.directions, self.expected, self.mean_errors, strict=True
             )
             if name in self.rejected
         ]
