@@ -47,7 +47,7 @@ def test_one_command(tmp_path):
     done = CliRunner().invoke(app, ["audit", path, "--seed", "0"])
     assert done.exit_code == 0, done.output
     assert "'acc' as the outcomes" in done.stderr
-    assert "too high" in done.stdout
+    assert "Too high on average: 78% predicted, 48% happened (800 rows)." in done.stdout
 
 
 @pytest.mark.slow
@@ -55,9 +55,14 @@ def test_verbalised_confidences_are_tested(tmp_path):
     rng = np.random.default_rng(0)
     said = rng.choice([0.7, 0.8, 0.9, 0.95], 400)
     lines = [{"question": "?", "confidence": c, "is_correct": bool(rng.random() < 0.6)} for c in said]
-    done = CliRunner().invoke(app, ["audit", written(tmp_path, lines, "answers.jsonl"), "--seed", "0"])
+    path = written(tmp_path, lines, "answers.jsonl")
+    done = CliRunner().invoke(app, ["audit", path, "--seed", "0"])
     assert done.exit_code == 0, done.output
-    assert "calibration test (999 resamples" in " ".join(done.stdout.split())
+    assert "This is not chance (p < 1e-15)." in done.stdout
+    assert "Predict 59% for every row, or find better predictions." in done.stdout
+    whole = CliRunner().invoke(app, ["audit", path, "--seed", "0", "--all"])
+    assert whole.exit_code == 0, whole.output
+    assert "calibration test (999 resamples" in " ".join(whole.stdout.split())
 
 
 @pytest.mark.parametrize(

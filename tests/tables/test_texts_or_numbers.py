@@ -155,8 +155,8 @@ def test_segments_by_name_of_groups_are_texts(tmp_path):
     asked = ["--max-distance", "0.05", "--by", "code", "--groups", "patient", "--max-weight", "1"]
     gate = CliRunner().invoke(app, ["gate", str(path), "--y-true", "y", "--y-prob", "p", *asked])
     assert gate.exit_code == 1
-    assert "code = 007: beyond" in gate.stdout
-    assert "code = 7: beyond" in gate.stdout
+    assert "code = 007: FAIL, at least" in gate.stdout
+    assert "code = 7: FAIL, at least" in gate.stdout
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from calibrant.decisions.cases import Cases
 from calibrant.decisions.estimate import Estimate
 from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, observed_expected, robust_scales
 from calibrant.door.ends import confidence
+from calibrant.door.outwards import fixed_outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result
 from calibrant.resampling.comonotone import LEAST_GROUPS
@@ -124,5 +125,4 @@ def _said(estimate: Estimate) -> str:
 def _rounded(estimate: Estimate) -> tuple[str, str, str]:
     """A value and both ends of its interval in two decimals, the ends outwards."""
     low, high = estimate.interval
-    ends = math.floor(100.0 * low) / 100.0, math.ceil(100.0 * high) / 100.0
-    return f"{estimate.value:.2f}", f"{ends[0]:.2f}", f"{ends[1]:.2f}"
+    return f"{estimate.value:.2f}", *fixed_outwards(low, high, 2)

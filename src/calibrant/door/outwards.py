@@ -32,6 +32,15 @@ def outwards(low: float, high: float, *, signed: bool = False) -> tuple[str, str
     return _fixed(low, decimals, ROUND_FLOOR, signed), _fixed(high, decimals, ROUND_CEILING, signed)
 
 
+def fixed_outwards(low: float, high: float, decimals: int) -> tuple[str, str]:
+    """Both ends in so many decimals, the low one rounded down and the high one up.
+
+    >>> fixed_outwards(0.58, 0.7801, 2)
+    ('0.58', '0.79')
+    """
+    return _fixed(low, decimals, ROUND_FLOOR, False), _fixed(high, decimals, ROUND_CEILING, False)
+
+
 def at_least(value: float, digits: int) -> str:
     """A number above 0 rounded down to significant digits.
 
@@ -95,8 +104,7 @@ def readable(low: float, high: float) -> tuple[str, str]:
     """
     if high <= low:
         return at_least(low, 3), at_most(high, 3)
-    decimals = range_decimals(high - low)
-    return _fixed(low, decimals, ROUND_FLOOR, False), _fixed(high, decimals, ROUND_CEILING, False)
+    return fixed_outwards(low, high, range_decimals(high - low))
 
 
 def rounded_down(end: float) -> str:

@@ -148,7 +148,7 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         >>> from calibrant.recalibration import AveragedScaling
         >>> averaged = AveragedScaling().fit([0.1, 0.2, 0.8, 0.9] * 30, [0, 1, 1, 1] * 30)
         >>> corrected = sqlite3.connect(":memory:").execute(f"SELECT {averaged.to_sql('0.3')}").fetchone()[0]
-        >>> abs(corrected - averaged.predict([0.3])[0]) < 1e-12
+        >>> bool(abs(corrected - averaged.predict([0.3])[0]) < 1e-12)
         True
         """
         check_is_fitted(self)
