@@ -254,6 +254,12 @@ def test_more_of_the_page_is_refused_beside_json():
     assert done[1] == "calibrant: --all: has no effect beside --json, which prints everything\n"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["several files", "forecasts", "several files of classes", "several sketches"])
+def test_more_of_the_page_is_refused_of_a_comparison(mode):
+    matters_or_is_refused("audit", mode, "--all")
+
+
 @pytest.mark.parametrize("other", ["--sample-weight", "--groups"])
 def test_a_level_matters_or_is_refused_where_nothing_is_drawn(other):
     matters_or_is_refused("audit", "no resamples", "--level", other)

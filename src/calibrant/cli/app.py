@@ -92,6 +92,8 @@ def audit_file(
     with explained(), Progress(max(len(files), len(forecasts))) as progress:
         if json and everything:
             raise InputError("--all", "has no effect beside --json, which prints everything")
+        if everything and max(len(files), len(forecasts)) > 1:
+            raise InputError("--all", "is of one FILE and one column of predictions: a comparison prints no more")
         request = AuditRequest.from_command(options, given() - idle)  # before anything that takes longer to load
         from calibrant.cli.ahead import compile_beside
 
