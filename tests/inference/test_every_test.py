@@ -1,7 +1,7 @@
 """What every registered test of calibration promises, asked of all of them at once."""
 
-import importlib
 import dataclasses
+import importlib
 import inspect
 import warnings
 from functools import partial
