@@ -164,7 +164,8 @@ def faults(audit):
     check(("No error that matters" in said) == (state == "no evidence"), "no error that matters")
     check(("No sign of error" in said) == (state == "too few rows"), "no sign of error")
     sure = "This is not chance" in said or "The error is real" in said
-    told = sure or "Chance alone rarely does this" in said or "which calibrated predictions rule out" in said
+    against = "which calibrated predictions rule out" in said and "No sign of error" not in said
+    told = sure or "Chance alone rarely does this" in said or against
     told = told or (beyond and "as a bound proves" in said) or (bool(by_class) and "Single classes are off" in said)
     check(told == (state in REAL) or in_parts, "not chance")
     check(in_parts or not sure or answer["pvalue"] < 0.001, "sure of what chance may do")
