@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, convolved_calibration_error
-from calibrant.measures.convolved import window
+from calibrant.measures import convolved
+from calibrant.measures.convolved import closer
 from tests.oracles import convolved as oracle
 from tests.strategies import examples, samples
 
@@ -46,12 +47,18 @@ def test_larger_samples_to_a_millionth(kind):
     )
 
 
-@examples(150)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 1e-2, 0.2]), st.sampled_from([0.0, 0.37, 1.0]))
-def test_predictions_in_a_narrow_range_are_looked_at_closely(seed, wide, at):
-    """The part of [0, 1] that they reach gives what all of it gives, at the fixed point and at bandwidths around it."""
+@examples(300)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1e-4, 1e-2, 0.2]),
+    st.sampled_from([0.0, 0.37, 1.0]),
+    st.integers(0, 5),
+)
+def test_only_what_predictions_reach_is_looked_at(seed, wide, at, apart):
+    """That part of [0, 1] gives what all of it gives, at the fixed point and at bandwidths around it."""
     rng = np.random.default_rng(seed)
     y_prob = at + wide * (rng.random(300) - at)
+    y_prob[:apart] = rng.random(apart).round(rng.integers(0, 5))
     y_true = (rng.random(300) < y_prob) * 1.0
     value = convolved_calibration_error(y_true, y_prob)
     for bandwidth in (value, 0.3 * value, 3.0 * value):
@@ -59,17 +66,41 @@ def test_predictions_in_a_narrow_range_are_looked_at_closely(seed, wide, at):
             continue
         in_part = convolved_calibration_error(y_true, y_prob, bandwidth=bandwidth)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("calibrant.measures.convolved.window", lambda *_: (0.0, 1.0))
+            patched.setattr("calibrant.measures.convolved.closer", lambda v, _: (v, 1.0))
             whole = convolved_calibration_error(y_true, y_prob, bandwidth=bandwidth)
         assert in_part == pytest.approx(whole, abs=1e-6)
         assert bandwidth != value or in_part == pytest.approx(value, abs=1e-6)
 
 
 def test_the_part_that_is_looked_at_ends_where_a_gaussian_does():
-    assert window(np.array([0.4, 0.42]), 0.01) == pytest.approx((0.31, 0.2))
-    assert window(np.array([0.0, 1e-4]), 1e-3) == pytest.approx((0.0, 0.0091))
-    assert window(np.array([0.9, 1.0]), 0.01) == pytest.approx((0.81, 0.19))
-    assert window(np.array([0.4, 0.42]), 0.03) == (0.0, 1.0)
+    def part(*v_and_bandwidth):
+        *v, bandwidth = v_and_bandwidth
+        near, length = closer(np.array(v), bandwidth)
+        return [*near * length, length]
+
+    assert part(0.4, 0.42, 0.01) == pytest.approx([0.09, 0.11, 0.2])
+    assert part(0.0, 1e-4, 1e-3) == pytest.approx([0.0, 1e-4, 0.0091])
+    assert part(0.9, 1.0, 0.01) == pytest.approx([0.09, 0.19, 0.19])
+    assert part(0.4, 0.42, 0.03) == [0.4, 0.42, 1.0]
+    assert part(0.0, 1e-4, 0.7, 1.0, 1e-4) == pytest.approx([0.0, 1e-4, 1.9e-3, 3.7e-3, 3.7e-3])
+    assert part(0.0, 1e-4, 0.7, 1.0, 1e-3) == [0.0, 1e-4, 0.7, 1.0, 1.0]  # a transform is cheap enough
+
+
+@pytest.mark.slow
+def test_rare_events_beside_an_outlier_cost_no_large_transform(monkeypatch):
+    rng = np.random.default_rng(5)
+    y_prob = np.append(1e-4 * rng.exponential(size=20_000), [0.3, 0.9])
+    y_true = (rng.random(y_prob.size) < y_prob) * 1.0
+    cells = []
+    monkeypatch.setattr(
+        "calibrant.measures.convolved.SmoothedResidual",
+        lambda v, r, n, make=convolved.SmoothedResidual: cells.append(n) or make(v, r, n),
+    )
+    value = convolved_calibration_error(y_true, y_prob)
+    assert max(cells) <= 2**14
+    monkeypatch.setattr("calibrant.measures.convolved.closer", lambda v, _: (v, 1.0))
+    assert convolved_calibration_error(y_true, y_prob) == pytest.approx(value, abs=1e-9)
+    assert max(cells) >= 2**18
 
 
 @pytest.mark.parametrize("times", [1.0, 1e-3, 1e-9])
