@@ -88,7 +88,6 @@ def _moved(shares, proof, unit):
 
 
 def upper(shares, places, proof, unit, *_):
-    """Each part's cost is rounded up, by less than the unit."""
     parts = proof["parts"]
     if len(parts) != len(places):
         return False

@@ -20,7 +20,6 @@ import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 CLAIMS = {
     "smooth_error": {"lower", "upper", "heights", "flow"},
@@ -103,10 +102,9 @@ def lower_lower(data: Data, r0: list[int], r1: list[int]) -> Fraction:
     """E r_y(v) for r0, r1 that change by at most the distance, with (1 - u) r0(u) + u r1(u) <= 0 for all u in [0, 1].
 
     For calibrated u, E r_y(v) <= E |u - v| + E r_y(u), and E r_y(u) = E [(1 - u) r0(u) + u r1(u)] <= 0. Heights are
-    given at all predictions, 0 and 1; between neighbours a < b take r(u) = max(r(a) - (u - a), r(b) - (b - u)). Where
-    both rise or both fall the condition is a straight line, where r1 alone rises a convex parabola: it holds if it does
-    at a and b. Where r0 alone rises it is B + c u - 2 u u, with B = r0(b) - b and c = 1 - B + r1(a) + a, whose top is
-    B + c c / 8 at u = c / 4.
+    given at predictions, 0 and 1; between neighbours a < b take r(u) = max(r(a) - (u - a), r(b) - (b - u)). Where both
+    rise or both fall the condition is a line, where r1 alone rises a convex parabola: it holds if it does at a and b.
+    Where r0 alone rises it is B + c u - 2 u u, B = r0(b) - b, c = 1 - B + r1(a) + a: at most B + c c / 8, at c / 4.
     """
     one, places = data.one, sorted({0, data.one, *(v for v, _, _ in data.pooled)})
     need(len(r0) == len(r1) == len(places), "lower_distance: it needs heights at each prediction, 0 and 1")
@@ -144,19 +142,21 @@ def lower_upper(data: Data, targets: list[int], shares: list[int]) -> Fraction:
 
 
 def of_partition(data: Data, elements: list[tuple[int, int, int]], parts: list[int]) -> Fraction:
-    """E |v - m|, m the mean outcome of an element's part, which is calibrated; what each part costs is rounded up."""
+    """E |v - m|, m the mean outcome of an element's part, which is calibrated."""
     need(len(parts) == len(elements), f"it needs one part for each of {len(elements)} elements")
     members: dict[int, list[tuple[int, int, int]]] = {}
     for part, element in zip(parts, elements, strict=True):
         members.setdefault(part, []).append(element)
-    cost = 0
+    costs = []
     for group in members.values():
         ones, weight = sum(o for _, _, o in group), sum(z + o for _, z, o in group)
-        cost -= -sum((z + o) * abs(v * weight - ones * data.one) for v, z, o in group) // max(weight, 1)
-    return Fraction(cost, data.total * data.one)
+        costs.append(Fraction(sum((z + o) * abs(v * weight - ones * data.one) for v, z, o in group), max(weight, 1)))
+    while len(costs) > 1:  # in pairs: most of the sums have short denominators
+        costs = [sum(costs[i : i + 2], Fraction(0)) for i in range(0, len(costs), 2)]
+    return costs[0] / (data.total * data.one)
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object of JSON, in which no name stands twice."""
     need(len(pairs) == len(dict(pairs)), "a name stands twice in the certificate")
     return dict(pairs)

@@ -229,18 +229,28 @@ def _proof_from_above(rows: _Rows, coupling: Coupling) -> tuple[int, list[int], 
 
 
 def _partition(rows: _Rows, elements: Iterator[tuple[int, int, int]], labels: npt.NDArray[Any]) -> dict[str, Any]:
-    """Cost of moving each part to its mean outcome, that of each rounded up."""
+    """Cost of moving each part to its mean outcome."""
     parts = np.unique(labels, return_inverse=True)[1].tolist()
     members: list[list[tuple[int, int, int]]] = [[] for _ in range(max(parts) + 1)]
     for part, element in zip(parts, elements, strict=True):
         members[part].append(element)
-    cost = 0
+    costs: dict[int, int] = {}  # by the part's weight, under which they are fractions
     for each in members:
         ones = sum(q for _, _, q in each)
         weight = ones + sum(p for _, p, _ in each)
         moved = sum((p + q) * abs(v * weight - ones * rows.one) for v, p, q in each)
-        cost += -(-moved // weight) if weight else 0
-    return {"upper": _up(cost, rows.total * rows.one), "parts": parts}
+        costs[weight] = costs.get(weight, 0) + moved
+    costs.pop(0, None)
+    cost = _sum([Fraction(moved, weight) for weight, moved in costs.items()]) / (rows.total * rows.one)
+    return {"upper": _up(cost.numerator, cost.denominator), "parts": parts}
+
+
+def _sum(terms: list[Fraction]) -> Fraction:
+    """The sum by halves, so that few sums have a long denominator."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return _sum(terms[:half]) + _sum(terms[half:])
 
 
 def _proofs(rows: _Rows, of: Witness | LowerCertificate | Bracket | None) -> dict[str, dict[str, Any]]:
