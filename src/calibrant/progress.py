@@ -35,7 +35,7 @@ class Clock:
     """How long the work has taken, and how long it may still take by the stages that are done.
 
     Stages without a usual share (reading, what is asked for besides) have their own pace: nothing is concluded from
-    them, and while one runs no time is told.
+    them, and while one runs no time is given.
     """
 
     def __init__(self, files: int = 1, now: Callable[[], float] = time.monotonic) -> None:

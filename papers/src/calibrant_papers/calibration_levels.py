@@ -189,7 +189,7 @@ def _rejected(design: str, rows: str, trials: int) -> tuple[int, float]:
             y = (rng.random(n) < v).astype(np.float64)
             units = pooled_into_cells(lots_of_rows(Rows.of(y, v)))
             pooling = max(pooling, units.pooling)
-            rejected += test_lots(units, _LEVEL, 99, trial, INDEPENDENT, None, bounded=True).reject
+            rejected += test_lots(units, _LEVEL, 99, trial, INDEPENDENT, None, by_tail=True).reject
             continue
         y_true, given = _drawn(rng, v, rows)
         rejected += calibration_test(y_true, v, **given, n_resamples=99, random_state=trial).reject

@@ -81,7 +81,7 @@ def audit_file(
 ) -> None:
     """Report how far the predictions in FILE are from calibrated; compare several files, or forecasts.
 
-    Exit code 0: done, whatever was found; with --drift 1 where drift is proved. 2: bad input, or output that cannot be
+    Exit code 0: done, with any result; with --drift 1 where drift is proved. 2: bad input, or output that cannot be
     written.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html

@@ -8,13 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from importlib import import_module
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
 from calibrant.door.arguments import one_of
-from calibrant.door.values import Backend
 from calibrant.lazily import optional
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+"""A library that a data frame can be of."""
 
 BACKENDS = get_args(Backend)
 """Libraries that a frame can be of."""
@@ -54,7 +56,7 @@ class Results(tuple[R, ...]):
         return made
 
     def __repr__(self) -> str:
-        """One short line: how many of which kind."""
+        """One short line: their number and their kind."""
         kinds = " or ".join(sorted({type(each).__name__ for each in self}))
         return f"Results({len(self)}{kinds and ' of '}{kinds})"
 
@@ -78,11 +80,11 @@ class Results(tuple[R, ...]):
 
 def record(value: Any, before: str = "") -> dict[str, Any]:
     """The single values of a dataclass by name; those of its parts have the part's name before them."""
-    found: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     for name, part in _parts(value):
         if name != "premises" and not (before and part is None):  # these are sentences, and no values
-            found |= _cells(f"{before}{name}", part)
-    return found
+            cells |= _cells(f"{before}{name}", part)
+    return cells
 
 
 def _parts(value: Any) -> Iterable[tuple[str, Any]]:

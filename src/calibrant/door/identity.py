@@ -70,7 +70,7 @@ class Identity:
     numbered : bool
         Whether these are the numbers of its rows, from 0 or 1 on, and so tell no row from another.
     keyed : bool
-        Whether they are values of keys alone, many rows of which are equal: they acquit, and prove nothing.
+        Whether they are values of keys alone, where many rows are equal: they acquit, and prove nothing.
     path : str or None
         Fingerprint of the real path that a state has it from.
     n_excluded : int

@@ -8,13 +8,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-Backend = Literal["pandas", "polars", "pyarrow"]
-"""A library that a data frame can be of."""
+from calibrant.door.frames import Backend, columns_of, frame_of, record
 
 _LONGEST = 400  # characters of a repr
 _PART = 60  # of one of its values
@@ -100,14 +99,10 @@ class Result:
         InputError
             If there is no such library; MissingLibraryError if it is not installed.
         """
-        from calibrant.door.frames import frame_of
-
         return frame_of(self._table(), backend)
 
     def _table(self) -> Sequence[Mapping[str, Any]] | Mapping[str, Any]:
         """Rows of the data frame, or its columns by name: its parts, or its arrays, or one row of its values."""
-        from calibrant.door.frames import columns_of, record
-
         if self._parts:
             parts = getattr(self, self._parts)
             if isinstance(parts, Mapping):

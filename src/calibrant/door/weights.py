@@ -134,7 +134,7 @@ def effective(weight: FloatArray) -> float:
 
 
 def check_effective(outcome: IntArray, weight: FloatArray) -> None:
-    """Refuse weighted rows of which too few of an outcome count, in effect, for their weights to be drawn again.
+    """Refuse weighted rows where too few of an outcome count, in effect, for their weights to be drawn again.
 
     Raises
     ------

@@ -117,28 +117,28 @@ class Comparison(Finding):
 
     def _distance(self, name: str) -> str:
         """An estimate with its interval where an error is proved, else the most that may hide."""
-        found = self.audits[self.names.index(name)].answer
-        if found.interval is None:
-            return f"{in_points(in_short(found.size))} on average"
-        most = most_in_short(found.interval, found.max_distance)
-        if found.state in ("no evidence", "too few rows"):
+        answer = self.audits[self.names.index(name)].answer
+        if answer.interval is None:
+            return f"{in_points(in_short(answer.size))} on average"
+        most = most_in_short(answer.interval, answer.max_distance)
+        if answer.state in ("no evidence", "too few rows"):
             return f"at most {in_points(most)} on average"
-        least = least_in_short(found.interval, found.max_distance)
-        return f"{in_points(in_short(found.size))} on average, likely {as_points(least)} to {as_points(most)}"
+        least = least_in_short(answer.interval, answer.max_distance)
+        return f"{in_points(in_short(answer.size))} on average, likely {as_points(least)} to {as_points(most)}"
 
     def _advice(self) -> str:
         """What to do about each."""
-        said = []
+        advice = []
         for name, audit in zip(self.names, self.audits, strict=True):
-            found = audit.answer
-            if found.action == "recalibrate":
-                way = "" if found.direction is None else f" ({found.direction})"
-                said.append(f"correct {name}{way}")
-            elif found.state in ("no evidence", "too few rows"):
-                said.append(f"{name} shows {state_in_words(found)}")
+            answer = audit.answer
+            if answer.action == "recalibrate":
+                way = "" if answer.direction is None else f" ({answer.direction})"
+                advice.append(f"correct {name}{way}")
+            elif answer.state in ("no evidence", "too few rows"):
+                advice.append(f"{name} shows {state_in_words(answer)}")
             else:
-                said.append(f"{name}: {found.action}")
-        both = "; ".join(said)
+                advice.append(f"{name}: {answer.action}")
+        both = "; ".join(advice)
         return f"{both[0].upper()}{both[1:]}."
 
     @property
@@ -264,7 +264,7 @@ def compare(
     elif explicit:
         raise InputError("items", "are for files of single, unweighted rows with outcomes of 0 or 1, none left out")
     group = groups[0] if groups else None
-    why_not = why_not or _not_of_the_same_rows(audits, rows, groups, matched=same_items is not None)
+    why_not = why_not or _not_of_the_same_rows(audits, rows, groups, by_items=same_items is not None)
     if why_not is None and same_items is not None:
         try:
             result, pairs = _of_items(names, cast("Sequence[Rows]", rows), group, level, seed)
@@ -305,7 +305,7 @@ def _in_one_order(
 ) -> tuple[list[Rows], list[IntArray | None]]:
     """Rows and groups of each in the order of the first's items."""
     ids = [items] * len(rows) if isinstance(items, str) else items
-    found, grouped = [rows[0]], [groups[0] if groups else None]
+    in_order, grouped = [rows[0]], [groups[0] if groups else None]
     for k in range(1, len(rows)):
         sizes, other = (rows[0][0].size, rows[k][0].size), None if isinstance(items, str) else ids[k]
         try:
@@ -315,9 +315,9 @@ def _in_one_order(
             raise InputError("items", f"of {name}: {problem.problem}", allowed=problem.allowed) from None
         of = groups[k] if groups else None
         moved = not np.array_equal(place, np.arange(place.size))
-        found.append((rows[k][0][place], rows[k][1][place]) if moved else rows[k])
+        in_order.append((rows[k][0][place], rows[k][1][place]) if moved else rows[k])
         grouped.append(None if of is None else of[place])
-    return found, grouped
+    return in_order, grouped
 
 
 def _of_items(
@@ -359,7 +359,7 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
 
 
 def _not_of_the_same_rows(
-    audits: Sequence[Audit], rows: Sequence[Rows | None], groups: Sequence[IntArray | None], *, matched: bool
+    audits: Sequence[Audit], rows: Sequence[Rows | None], groups: Sequence[IntArray | None], *, by_items: bool
 ) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
@@ -370,7 +370,7 @@ def _not_of_the_same_rows(
     if any(audit.n_excluded for audit in audits):
         return "bad rows were left out, so those that are left may not be the same"
     y_true = known[0][0]
-    if not matched and any(each[0].size != y_true.size or (each[0] != y_true).any() for each in known):
+    if not by_items and any(each[0].size != y_true.size or (each[0] != y_true).any() for each in known):
         return (
             "their outcomes differ, so they are not of the same rows in the same order. If they are of the same items, "
             "name the column of ids (--items COLUMN); compare_calibration takes different rows with y_true_b"

@@ -1,4 +1,4 @@
-"""Certificates: whole numbers that prove the distances from calibration of some rows to whoever trusts nobody.
+"""Certificates: whole numbers that prove the distances from calibration of some rows, without trust in this library.
 
 `calibrant/check_certificate.py` checks them, and shares nothing with this module (docs/certificates.md).
 """
@@ -85,7 +85,7 @@ class Certificate(Result):
         return f"Of {counted(self.document['rows'], 'row')}: {'; '.join(ends)}."
 
 
-class _Rows:
+class _WholeRows:
     """Rows in whole numbers: predictions over `one`, weights of either outcome over a unit of their own."""
 
     def __init__(self, y: FloatArray, v: FloatArray, w: FloatArray | None) -> None:
@@ -137,7 +137,7 @@ def _up(above: int, below: int) -> int:
     return -(-above * _UNIT // below)
 
 
-def _smooth(rows: _Rows, witness: Witness) -> dict[str, Any]:
+def _smooth(rows: _WholeRows, witness: Witness) -> dict[str, Any]:
     heights = [min(max(h, -_UNIT), _UNIT) for h in _units(witness.heights)]
     grain = rows.one // _UNIT
     for j, (u, v) in enumerate(pairwise(rows.v), 1):
@@ -159,13 +159,13 @@ def _smooth(rows: _Rows, witness: Witness) -> dict[str, Any]:
     return {"lower": value, "upper": upper, "heights": heights, "flow": flow}
 
 
-def _lower(rows: _Rows, certificate: LowerCertificate) -> dict[str, Any]:
+def _lower(rows: _WholeRows, certificate: LowerCertificate) -> dict[str, Any]:
     lower, r0, r1 = _proof_from_below(rows, certificate.potentials)
     upper, targets, shares = _proof_from_above(rows, certificate.coupling)
     return {"lower": lower, "upper": upper, "r0": r0, "r1": r1, "targets": targets, "shares": shares}
 
 
-def _proof_from_below(rows: _Rows, potentials: Potentials) -> tuple[int, list[int], list[int]]:
+def _proof_from_below(rows: _WholeRows, potentials: Potentials) -> tuple[int, list[int], list[int]]:
     """What heights prove at all predictions, 0 and 1, after both were made to change slowly and then lowered."""
     one, grain = rows.one, rows.one // _UNIT
     ends = np.union1d(rows.places, [0.0, 1.0])
@@ -195,7 +195,7 @@ def _slowly(r: list[int], gaps: Sequence[int]) -> list[int]:
     return r
 
 
-def _proof_from_above(rows: _Rows, coupling: Coupling) -> tuple[int, list[int], list[int]]:
+def _proof_from_above(rows: _WholeRows, coupling: Coupling) -> tuple[int, list[int], list[int]]:
     """What moving to the coupling's targets costs, after what goes there was made to fit either outcome's weight."""
     u, where = np.unique(coupling.u, return_inverse=True)
     share: dict[int, int] = {}
@@ -228,7 +228,7 @@ def _proof_from_above(rows: _Rows, coupling: Coupling) -> tuple[int, list[int], 
     return upper, list(share), list(share.values())
 
 
-def _partition(rows: _Rows, elements: Iterator[tuple[int, int, int]], labels: npt.NDArray[Any]) -> dict[str, Any]:
+def _partition(rows: _WholeRows, elements: Iterator[tuple[int, int, int]], labels: npt.NDArray[Any]) -> dict[str, Any]:
     """Cost of moving each part to its mean outcome."""
     parts = np.unique(labels, return_inverse=True)[1].tolist()
     members: list[list[tuple[int, int, int]]] = [[] for _ in range(max(parts) + 1)]
@@ -253,7 +253,7 @@ def _sum(terms: list[Fraction]) -> Fraction:
     return _sum(terms[:half]) + _sum(terms[half:])
 
 
-def _proofs(rows: _Rows, of: Witness | LowerCertificate | Bracket | None) -> dict[str, dict[str, Any]]:
+def _proofs(rows: _WholeRows, of: Witness | LowerCertificate | Bracket | None) -> dict[str, dict[str, Any]]:
     if isinstance(of, Witness):
         if not np.array_equal(of.knots, rows.places):
             raise InputError("of", "is the witness of other predictions")
@@ -292,7 +292,7 @@ def certificate_of_rows(
     event: str | None = None,
 ) -> Certificate:
     """`calibration_certificate` of rows that were read already, and the names of their columns in a file."""
-    rows = _Rows(y, v, w)
+    rows = _WholeRows(y, v, w)
     proofs = _proofs(rows, of)
     roles = ("y_true", "y_prob") if w is None else ("y_true", "y_prob", "sample_weight")
     document: dict[str, Any] = {
@@ -326,7 +326,7 @@ def calibration_certificate(
     sample_weight: Column | None = None,
     of: Witness | LowerCertificate | Bracket | None = None,
 ) -> Certificate:
-    """Return what proves the smooth error and the distances from calibration, for a checker that trusts nobody.
+    """Return what proves the smooth error and the distances from calibration, for a checker that stands alone.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class AveragedScaling(AveragedCurve, Recalibrator):
     ) -> Self:
         """Fit the map to predictions and outcomes; rows count as what they are worth, in any order.
 
-        Weighted rows count as Kish's effective number of them, rows of `trials` as that many outcomes, of which
+        Weighted rows count as Kish's effective number of them, rows of `trials` as that many outcomes, where
         `y_true` is the share of events, and rows of `groups` as their number over the design effect. Of rows that were
         kept by outcome, with `sampling_fractions` or weights of two values that undo them, each counts as one.
 

@@ -1,4 +1,4 @@
-"""What `choose_recalibrator` comes to, in words: the map to use and what it gains, or why there is none."""
+"""The result of `choose_recalibrator` in words: the map to use and what it gains, or why there is none."""
 
 from __future__ import annotations
 

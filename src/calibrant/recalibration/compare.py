@@ -156,7 +156,7 @@ def compare_recalibrators(
         are named by their class.
     cv : int, default 5
         Number of parts the rows are split into, with both outcomes in each; a part is recalibrated by the map fitted to
-        the others. The rows alone decide the parts, whatever their order.
+        the others. The rows alone decide the parts, in any order.
     level : float, default 0.05
         Intervals cover with probability 1 - level, asymptotically.
     time_limit : float, optional

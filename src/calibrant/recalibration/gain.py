@@ -108,7 +108,7 @@ class RecalibrationGain(Result):
 
     @property
     def possible_is_small(self) -> bool:
-        """Whether no map whatever gains more than a hundredth of the log loss, as far as these rows tell."""
+        """Whether no map gains more than a hundredth of the log loss, as far as these rows tell."""
         return self.log_loss.possible_share <= _SMALL
 
     def summary(self) -> str:

@@ -32,7 +32,7 @@ def _steps(x: FloatArray, at: FloatArray, after: FloatArray) -> tuple[FloatArray
     return np.repeat(x, 2), np.column_stack([at, after]).ravel()
 
 
-class Curve(Protocol):
+class NetBenefits(Protocol):
     """Source of a decision curve: the curve itself, or what an audit keeps of it."""
 
     @property
@@ -57,7 +57,7 @@ class Curve(Protocol):
 
 
 def draw_decision_curve(
-    curve: Curve, ax: Axes | None, band: DecisionBand | None, threshold: float | None = None
+    curve: NetBenefits, ax: Axes | None, band: DecisionBand | None, threshold: float | None = None
 ) -> Axes:
     """Draw net benefit of the predictions, the best cut, all and none, up to where no row is acted on.
 

@@ -56,7 +56,7 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None, examples: Sequence[Reg
 def draw_named(audit: Drawable, ax: Axes | None, name: str | None, color: Any) -> Axes:
     """Draw curve and band of one of several models, in the reader's own style; the first on an Axes draws the diagonal.
 
-    Lines are told apart by dashes as well; a colour that is not given is the next of the style's.
+    Lines differ by dashes as well; a colour that is not given is the next of the style's.
     """
     ax = ax if ax is not None else new_axes()
     table, (low, high) = audit.reliability, limits(audit)

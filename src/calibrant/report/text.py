@@ -74,13 +74,13 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
     console.print("=" * min(console.width, len(title)))
     console.print()
     first = [audit.sentences[0], *audit.answer.details, standing(audit)]
-    for said in first:
-        _say(console, said)
+    for each in first:
+        _say(console, each)
     _draw(console, pictures)
     console.print()
     _say(console, facts(audit))
-    for said in audit.sentences[len(first) :]:
-        _say(console, said)
+    for each in audit.sentences[len(first) :]:
+        _say(console, each)
 
     if everything:
         _numbers(audit, console)

@@ -58,7 +58,7 @@ class Totals:
         Where rows of one group depend on one another, and only groups are drawn independently; each row is one where
         weights may tell outcomes.
     informative : bool
-        Whether weights may tell outcomes: then what is said of totals is asymptotic.
+        Whether weights may tell outcomes: totals are then asymptotic.
     grouped : bool
         Whether rows of one group depend on one another.
     """

@@ -65,9 +65,9 @@ class Numbering:
             n *= len(values)
             if n > _MANY_COMBINATIONS:
                 return None
-        held = np.zeros(n, bool)
-        held[of] = True
-        there = np.flatnonzero(held)
+        present = np.zeros(n, bool)
+        present[of] = True
+        there = np.flatnonzero(present)
         number = np.full(n, -1, np.int32)
         local_of = np.unravel_index(there, [len(each) for each in places])
         combinations = zip(*(place[each].tolist() for place, each in zip(places, local_of, strict=True)), strict=True)
@@ -151,8 +151,8 @@ class Weighed:
         place = np.arange(first * size, last * size)
         of, number = np.divmod(place, size)
         at = of * size + number // 2 + np.where(number % 2, 0, self._resolution)
-        held = self._table[at, sketching.COUNT] > 0.0
-        return of[held], number[held], np.ascontiguousarray(self._table[at[held], : len(MEASURED)])
+        full = self._table[at, sketching.COUNT] > 0.0
+        return of[full], number[full], np.ascontiguousarray(self._table[at[full], : len(MEASURED)])
 
 
 def most_segments(resolution: int, most_bytes: int, *, weighted: bool) -> int:

@@ -47,7 +47,7 @@ class StampedFiles(list[str]):
         return selection
 
     def prints(self) -> dict[str, str]:
-        """File -> fingerprint of what stays the same while nobody writes to it, whatever it is called here."""
+        """File -> fingerprint of what stays the same until it is written to, under any name."""
         stamps = {file: self._stamps[file] for file in self}
         same = {file: each[:4] if len(each) > 4 else (file, *each) for file, each in stamps.items() if each}
         return {file: fingerprint(repr(each)) for file, each in same.items()}

@@ -222,7 +222,7 @@ class Table(ABC):
 
     @property
     def file_prints(self) -> Mapping[str, str]:
-        """File -> fingerprint, by which it is known again under any name while nobody writes to it."""
+        """File -> fingerprint, by which it is known again under any name until it is written to."""
         return {}
 
     def check(self, request: AuditRequest) -> None:  # noqa: B027 - most can sum all that is asked for
@@ -290,7 +290,7 @@ class Table(ABC):
         """A column, none of those used, in which values repeat, and whose name says that rows belong together.
 
         Whether values repeat is not looked up where rows are summed, nor under a usual name where more rows will come
-        (`grows`): what is said is true either way.
+        (`grows`): the sentence is true either way.
         """
         usual, ids = perhaps_groups(self.columns, set(used))
         if self.summed or (grows and usual):

@@ -169,8 +169,8 @@ def _keep_several(sketches: Iterator[tuple[Any, CalibrationSketch]], path: str |
 
     def row_of(key: Any, sketch: CalibrationSketch) -> Any:
         counts.append(sketch.n_rows)
-        held = pyarrow.array(counts[-1:], pyarrow.int64()), pyarrow.array([sketch.to_bytes()], pyarrow.binary())
-        return pyarrow.Table.from_arrays([*key.columns, *held], schema=schema)
+        arrays = pyarrow.array(counts[-1:], pyarrow.int64()), pyarrow.array([sketch.to_bytes()], pyarrow.binary())
+        return pyarrow.Table.from_arrays([*key.columns, *arrays], schema=schema)
 
     def write(file: Any) -> None:
         with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:

@@ -266,18 +266,18 @@ def calibration_test_on_rows(
     if rows.jointly:
         joint = JointRows.of(rows)
         lots = lots_of_joint(joint, rows)
-        return test_lots(lots, level, n_resamples, random_state, rows.premise, joint, bounded=False)
+        return test_lots(lots, level, n_resamples, random_state, rows.premise, joint, by_tail=False)
     lots = lots_of_rows(tested)
     run = test_lots if lots.group is None else test_groups
-    bounded = tested.group is None or tested.weight is None or tested.outcome_free
-    result = run(lots, level, n_resamples, random_state, rows.premise, None, bounded=bounded)
+    by_tail = tested.group is None or tested.weight is None or tested.outcome_free
+    result = run(lots, level, n_resamples, random_state, rows.premise, None, by_tail=by_tail)
     return replace(result, region=_in_population(result.region, rows), impossible=impossible_rows(rows))
 
 
 def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, seed: int) -> CalibrationTestResult:
     """`calibration_test` of unweighted outcomes 0 or 1 that were pooled already, exactly or into cells."""
     check_resamples(n_resamples, level, share=_BY_REDRAWS)
-    return test_lots(lots_of_sample(sample), level, n_resamples, seed, INDEPENDENT, None, bounded=True)
+    return test_lots(lots_of_sample(sample), level, n_resamples, seed, INDEPENDENT, None, by_tail=True)
 
 
 def _in_population(region: TestRegion | None, rows: Rows) -> TestRegion | None:
@@ -304,11 +304,11 @@ def test_lots(
     premise: str,
     joint: JointRows | None,
     *,
-    bounded: bool,
+    by_tail: bool,
 ) -> CalibrationTestResult:
     """Run `calibration_test` on lots, whose weights are redrawn as well if they are those of `joint`.
 
-    The tail is bounded where outcomes are drawn at given weights.
+    `by_tail`, the tail is bounded: where outcomes are drawn at given weights.
     """
     seed = generator(random_state).integers(2**64, dtype=np.uint64)
     method = f"calibration test ({n_resamples:,} resamples)"
@@ -329,7 +329,7 @@ def test_lots(
     best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}
     least, leading = evened_minimum(best)
     redrawn = share_as_extreme(least)
-    beyond = bounded and redrawn <= max(_BY_TAIL, 1.5 / (n_resamples + 1))  # else the redraws show that it is no tail
+    beyond = by_tail and redrawn <= max(_BY_TAIL, 1.5 / (n_resamples + 1))  # else the redraws show that it is no tail
     tail = log_tail(lots, parts) if beyond else None
     pvalue = redrawn / _BY_REDRAWS
     if tail is not None:
@@ -367,19 +367,19 @@ def test_groups(
     premise: str,
     joint: JointRows | None,
     *,
-    bounded: bool,
+    by_tail: bool,
 ) -> CalibrationTestResult:
     """Run `calibration_test` on lots in groups: signs where these are many and alike enough, else a bound on the total.
 
     Which rows have which is decided by predictions, weights and groups, and each has a share of the level. Of rows
-    with weights, which may tell outcomes, nothing is `bounded`, and those in few groups are no evidence.
+    with weights, which may tell outcomes, no tail is bounded, and those in few groups are no evidence.
     """
     assert lots.group is not None
     signed = enough_for_signs(lots.group, lots.prediction, lots.weight * lots.count)
-    by_signs = test_lots(lots.part(signed), level, n_resamples, random_state, premise, joint, bounded=bounded)
+    by_signs = test_lots(lots.part(signed), level, n_resamples, random_state, premise, joint, by_tail=by_tail)
     if signed.all():
         return by_signs
-    if not bounded:
+    if not by_tail:
         if not signed.any():
             raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
         return by_signs
@@ -387,14 +387,14 @@ def test_groups(
     assert few.group is not None
     tail = log_tail_of_total(few.group, few.prediction, few.weight * few.count, few.excess)
     bound = max(LEAST, math.exp(tail))
-    told = f"a bound for any dependence within groups, which are too few for signs in {int(few.count.sum()):,}"
+    by_bound = f"a bound for any dependence within groups, which are too few for signs in {int(few.count.sum()):,}"
     if not signed.any():
         return replace(
             by_signs,
             statistic=-math.log(bound),
             pvalue=bound,
             reject=bound <= level,
-            method=f"calibration test ({told} rows)",
+            method=f"calibration test ({by_bound} rows)",
             region=_total_region(few),
             redrawn_pvalue=1.0,
             tail_pvalue=bound,
@@ -404,7 +404,7 @@ def test_groups(
         by_signs,
         pvalue=pvalue,
         reject=pvalue <= level,
-        method=f"{by_signs.method}, and {told} of the rows",
+        method=f"{by_signs.method}, and {by_bound} of the rows",
         region=_total_region(few) if bound < by_signs.pvalue else by_signs.region,
         tail_pvalue=bound if by_signs.tail_pvalue is None else min(bound, by_signs.tail_pvalue),
     )

@@ -145,7 +145,7 @@ def class_wise_test(
     y_prob : table of shape (n, K)
         Class probabilities, rows adding up to 1; or logits.
     sample_weight : column of shape (n,), optional
-        Non-negative weights, which may tell outcomes: what is said is then asymptotic.
+        Non-negative weights, which may tell outcomes: the result is then asymptotic.
     groups : column of shape (n,), optional
         Which group each row belongs to, if only rows of different groups are independent.
     classes : sequence of K names, optional

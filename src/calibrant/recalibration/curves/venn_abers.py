@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @register_map("venn_abers", "Venn-Abers prediction", order=75)
 class VennAbersCurve(Curve):
-    """Isotonic fits with one more row, of which the outcome is 0, then 1: a range that narrows with the rows."""
+    """Isotonic fits with one more row, whose outcome is 0, then 1: a range that narrows with the rows."""
 
     estimator_name = "VennAbers"
 
