@@ -1,10 +1,10 @@
 """Ask the peers again for the values that tests/peers holds and that their own suites do not print.
 
 ``python tools/peer_values.py`` in an environment that has them (``pip install torchmetrics netcal relplot betacal
-model-diagnostics scores mcgrad mapie scikit-learn uncertainty-calibration dcurves scikit-survival lifelines``; R with
-``rms`` and ``reliabilitydiag`` for those two) rewrites the part "recorded" of each file, with the versions that
-answered; a peer that is not installed keeps what its file has. It runs no code of ours: what the values are held
-against is in tests/peers/ours.py.
+model-diagnostics scores mcgrad mapie scikit-learn uncertainty-calibration dcurves scikit-survival lifelines
+SurvivalEVAL``; R with ``rms``, ``reliabilitydiag``, ``survival`` and ``riskRegression`` for those four) rewrites the
+part "recorded" of each file, with the versions that answered; a peer that is not installed keeps what its file has. It
+runs no code of ours: what the values are held against is in tests/peers/ours.py.
 """
 
 from __future__ import annotations
@@ -240,9 +240,10 @@ def uncertainty_calibration() -> Iterator[Case]:
 
 
 def in_r(script: str, name: str) -> list[float]:
-    """Numbers that an R script prints, one per line, of the columns y and v."""
-    y, v = (", ".join(map(repr, column.tolist())) for column in columns(name))
-    program = f"y <- c({y})\nv <- c({v})\n{script}"
+    """Numbers that an R script prints, one per line, of the columns y and v, or time, event and v."""
+    short = {"y_true": "y", "y_prob": "v"}
+    given = (f"{short.get(each, each)} <- c({', '.join(map(repr, column))})" for each, column in tables()[name].items())
+    program = "\n".join([*given, script])
     done = subprocess.run(["Rscript", "-e", program], capture_output=True, text=True, check=False)
     if done.returncode:
         raise ModuleNotFoundError(done.stderr)
@@ -319,6 +320,39 @@ def lifelines() -> Iterator[Case]:
         yield "KaplanMeierFitter", "share followed", "followed", {"horizon": at}, share, 1e-12
 
 
+def survival() -> Iterator[Case]:
+    script = """library(survival)
+    for (at in 1:3) cat(format(summary(survfit(Surv(time, 1 - event) ~ 1), times=at)$surv, digits=15), "\\n")"""
+    for at, share in zip((1.0, 2.0, 3.0), in_r(script, "followed"), strict=True):
+        yield "survfit", "share followed", "followed", {"horizon": at}, share, 1e-12
+
+
+def risk_regression() -> Iterator[Case]:
+    script = """library(survival); suppressMessages(library(riskRegression))
+    rows <- data.frame(time, event)
+    for (at in 1:3) {
+      found <- suppressWarnings(Score(list(v=matrix(v, ncol=1)), formula=Hist(time, event) ~ 1, data=rows, times=at,
+        null.model=FALSE, cens.model="km", metrics=c("brier", "auc"), conf.int=FALSE, se.fit=FALSE))
+      for (each in c(found$Brier$score$Brier, found$AUC$score$AUC)) cat(format(each, digits=15), "\\n")
+    }"""
+    values = in_r(script, "followed")
+    for k, at in enumerate((1.0, 2.0, 3.0)):
+        for call, value in zip(("Brier score at a horizon", "AUC at a horizon"), values[2 * k :], strict=False):
+            yield "Score", call, "followed", {"horizon": at}, value, 1e-12
+
+
+def survival_eval() -> Iterator[Case]:
+    from SurvivalEVAL.evaluators.single_time_evaluator import SingleTimeEvaluator
+
+    time, event, v = (np.array(column, float) for column in tables()["followed"].values())
+    for at in (1.0, 2.0, 3.0):
+        rows = SingleTimeEvaluator(
+            1.0 - v, time, event, target_time=at, train_event_times=time, train_event_indicators=event
+        )
+        value = float(rows.brier_score(IPCW_weighted=True))
+        yield "SingleTimeEvaluator.brier_score", "Brier score at a horizon", "followed", {"horizon": at}, value, 1e-12
+
+
 def dcurves() -> Iterator[Case]:
     import pandas as pd
     from dcurves import dca
@@ -364,12 +398,15 @@ PEERS: dict[str, Callable[[], Iterator[Case]]] = {
     "dcurves": dcurves,
     "scikit-survival": scikit_survival,
     "lifelines": lifelines,
+    "survival": survival,
+    "riskRegression": risk_regression,
+    "SurvivalEVAL": survival_eval,
     "reliabilitydiag": reliabilitydiag,
 }
 
 
 def version(peer: str) -> str:
-    if peer in ("rms", "stats", "reliabilitydiag"):
+    if peer in ("rms", "stats", "reliabilitydiag", "survival", "riskRegression"):
         asked = ["Rscript", "-e", f'cat(as.character(packageVersion("{peer}")))']
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     return importlib.metadata.version(peer)
