@@ -42,7 +42,7 @@ GIVEN = {
         ["say nothing of outcomes", "outcome_free_weights"],
     ),
     **dict.fromkeys(("--time", "--event"), ("rows", "times", FOLLOWED, ["days", "died"])),
-    "--horizon": ("rows", "times", FOLLOWED, ["by 1.5 (horizon)", "independently of the event."]),
+    "--horizon": ("rows", "times", FOLLOWED, ["by 1.5 (horizon)", "independently of the event and the prediction."]),
     "--strata": ("rows", "times", (*FOLLOWED, "--strata", "site"), ["within values of column site"]),
     "--least-followed": ("rows", "times", (*FOLLOWED, "--least-followed", "0.05"), ["0.05 are followed"]),
     "--trials": ("rates", "", ("--trials", "n", "--max-weight", "9"), ["several outcomes", "column n "]),

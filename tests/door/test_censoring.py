@@ -107,6 +107,19 @@ def test_calibrated_risks_are_rejected_at_the_level_and_complete_rows_are_not_to
     assert rejected["bent"] >= 36
 
 
+def test_rows_of_high_risk_that_leave_sooner_need_ranges_of_the_prediction_as_strata():
+    rng = np.random.default_rng(0)
+    risk = rng.uniform(0.05, 0.8, 4_000)
+    came = rng.exponential(1.0, 4_000) / -np.log1p(-risk)
+    left = rng.exponential(1.0, 4_000) / np.where(risk > 0.4, 1.5, 0.1)
+    rejected = []
+    for strata in (None, np.floor(10.0 * risk)):
+        known = censored_outcomes(np.minimum(came, left), came <= left, 1.0, strata=strata)
+        test = calibration_test(known.y_true, risk, sample_weight=known.sample_weight, random_state=0)
+        rejected.append(test.reject)
+    assert rejected == [True, False]
+
+
 def test_an_audit_of_times_is_one_of_outcomes_and_weights():
     import pyarrow as pa
 

@@ -55,16 +55,17 @@ class CensoredOutcomes(Result):
         return np.flatnonzero(self.sample_weight > 0.0)
 
     def summary(self) -> str:
-        """Say how many outcomes are known, and what is assumed.
+        r"""Say how many outcomes are known, and what is assumed.
 
         Examples
         --------
-        >>> censored_outcomes([1.0, 3.0, 5.0, 6.0], [1, 0, 1, 0], horizon=4.0).summary()
-        '3 of 4 outcomes are known at 4; a known row weighs at most 1.5 (censoring is taken as independent of events)'
+        >>> print(censored_outcomes([1.0, 3.0, 5.0, 6.0], [1, 0, 1, 0], horizon=4.0).summary().replace(" (", "\n("))
+        3 of 4 outcomes are known at 4; a known row weighs at most 1.5
+        (censoring is taken as independent of events and predictions)
         """
         known = f"{self.y_true.size - self.n_unknown:,} of {counted(self.y_true.size, 'outcome')} are known"
         most = f"a known row weighs at most {self.max_weight:.3g}"
-        return f"{known} at {self.horizon:g}; {most} (censoring is taken as independent of events)"
+        return f"{known} at {self.horizon:g}; {most} (censoring is taken as independent of events and predictions)"
 
 
 def censored_outcomes(

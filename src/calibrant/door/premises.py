@@ -29,7 +29,8 @@ class Followed(Result):
     time, event : str
         The columns of times and events.
     strata : str or None
-        The column within whose values censoring is independent of events; None where all rows are taken alike.
+        The column within whose values censoring is independent of events and predictions; None where all rows are
+        taken alike.
     """
 
     horizon: float
@@ -44,8 +45,8 @@ class Followed(Result):
         within = "" if self.strata is None else f" within values of column {self.strata}"
         return (
             f"Outcomes are of the event by {self.horizon:g} (horizon), from columns {self.time} and {self.event}. "
-            f"{counted(self.n_unknown, 'row')} left before, "
-            f"and known rows make up for them by weights. Rows are taken to leave independently of the event{within}. "
+            f"{counted(self.n_unknown, 'row')} left before, and known rows make up for them by weights. "
+            f"Rows are taken to leave independently of the event and the prediction{within}. "
             f"At least {self.least_followed:g} are followed to the horizon (least_followed). That share is estimated, "
             "so that tests and ends of bounds are right with many rows only."
         )

@@ -215,7 +215,7 @@ class CalibrationRequest(Request):
     strata: str | None = option(
         None,
         "text",
-        "With --horizon: column within whose values rows leave independently of the event.",
+        "With --horizon: column within whose values rows leave independently of event and prediction.",
         "premises.followed",
     )
     least_followed: float | None = option(

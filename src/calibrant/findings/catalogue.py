@@ -631,7 +631,7 @@ def _how_known(audit: Audit) -> str:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
         within = "" if audit.followed.strata is None else f" within {audit.followed.strata}"
-        return f"; they leave independently of the event{within}"
+        return f"; they leave independently of the event and the prediction{within}"
     if audit.sampling_fractions is None:
         return ""
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
