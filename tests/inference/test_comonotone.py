@@ -11,8 +11,10 @@ from scipy.stats import binom
 
 from calibrant import calibration_test, smooth_calibration_test
 from calibrant.door.rows import Rows
+from calibrant.inference import tcal_test
 from calibrant.inference.testing.lots import lots_of_rows
 from calibrant.resampling.comonotone import GroupSteps, enough_for_signs, joined, log_tail_of_total
+from calibrant.resampling.redraw import Redraws, by_signs_and_bound
 from tests.strategies import examples
 
 
@@ -129,6 +131,32 @@ def test_the_level_where_groups_are_few_rare_huge_or_unlike(name):
         for at, test in enumerate((calibration_test, smooth_calibration_test)):
             rejected[at] += test(y, v, groups=group, n_resamples=39, random_state=seed).reject
     assert max(rejected) <= binom.ppf(0.999, draws, 0.05)
+
+
+def test_signs_are_drawn_of_rows_in_groups_enough_and_the_total_of_the_others_is_bounded():
+    rng = np.random.default_rng(0)
+    v = np.r_[rng.uniform(0.3, 0.49, 400), rng.uniform(0.02, 0.03, 400)]  # each half in one range of v (1 - v)
+    group, y = np.r_[np.arange(400) // 2, 200 + np.arange(400) // 40], (rng.random(800) < v).astype(float)
+    rows = Rows.of(y, v, groups=group)
+    whole = Redraws.of(rows)
+    part, joined_with_bound = by_signs_and_bound(rows, whole)
+    assert part is not None
+    rare = part.prediction < 0.1
+    assert not part.excess[rare].any()
+    assert not part.again(rng)[rare].any()
+    assert (part.excess[~rare] == whole.excess[~rare]).all()
+    bound = math.exp(log_tail_of_total(group[400:], v[400:], np.ones(400), (y - v)[400:]))
+    share = (v * (1 - v))[400:].sum() / (v * (1 - v)).sum()
+    for pvalue in (0.001, 0.3):
+        assert joined_with_bound(pvalue) == pytest.approx(min(1.0, pvalue / (1 - share), bound / share))
+    assert tcal_test(y, v, groups=group, n_resamples=99, random_state=0).pvalue <= bound / share
+    few = Rows.of(y[400:], v[400:], groups=group[400:])
+    assert by_signs_and_bound(few, Redraws.of(few))[0] is None
+    alone = tcal_test(1.0 - y[400:], v[400:], groups=group[400:], n_resamples=99)
+    assert alone.reject
+    assert alone.n_resamples == 0
+    many = Redraws.of(Rows.of(y[:400], v[:400], groups=group[:400]))
+    assert by_signs_and_bound(Rows.of(y[:400], v[:400], groups=group[:400]), many)[0] is many
 
 
 def test_the_answer_says_which_rows_have_a_bound_alone():

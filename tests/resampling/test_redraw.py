@@ -69,7 +69,7 @@ def test_groups_are_counted_by_the_events_that_they_hold():
     with pytest.raises(InputError, match=f"non-events come from too few groups .worth {LEAST_GROUPS - 1}; 30 needed"):
         check_groups(Rows.of(others, np.full(more.size, 0.9), None, None, more))
     weight = np.where(group == 0, 1000.0, 1.0)
-    with pytest.raises(InputError, match=r"events come from too few groups .worth 1\.\d+; 30"):
+    with pytest.raises(InputError, match=r"events come from too few groups .worth 1; 30"):
         check_groups(Rows.of(outcome, np.full(group.size, 0.1), weight, None, group))
 
 

@@ -14,8 +14,9 @@ from scipy.special import ndtr
 
 from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
+from calibrant.resampling.comonotone import GroupSteps, log_tail_of_total
 from calibrant.resampling.redraw import random_signs
-from calibrant.segments.by_groups import ByGroups, _correlation
+from calibrant.segments.by_groups import ByGroups, _correlation, parts_of
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.features import Feature
 from calibrant.segments.gate_bounds import at_knots, ends_at_knots
@@ -53,7 +54,7 @@ def tables(draw):
 @examples(100)
 def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
     rows, features = table
-    with patch(LEAST[0], 3), patch(LEAST[1], 3):
+    with patch(LEAST[0], 3), patch(LEAST[1], 3), patch("calibrant.segments.by_groups._LEAST_ALIKE", 0):
         units = units_of(rows, features)
         columns = (units.group, units.prediction, units.weight, units.count)
         large = rows_oracle.formed(units.codes, units.count, units.prediction, depth, 5)
@@ -65,14 +66,21 @@ def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
         held = {key: large[key] for key, number in numbers.items() if min(number) >= 3}
         if any(abs(number - 3) < 1e-9 for both in numbers.values() for number in both):
             return
-        if () not in held:
-            with pytest.raises(InputError, match=r"a segment needs|are to be expected"):
+        if () not in large:
+            with pytest.raises(InputError, match="a segment needs"):
                 form(units, features, depth, 5)
             return
+        held = held if () in held else large  # of few groups all segments have a bound
         candidates = form(units, features, depth, 5)
         keys = [tuple(zip(a, b, strict=True)) for a, b in zip(candidates.chosen, candidates.values, strict=True)]
         assert sorted(keys) == sorted(held)
         assert candidates.n_few_groups == len(large) - len(held)
+        parts = parts_of(units, candidates)
+        signed = np.logical_or.reduceat(parts.many, parts.first)
+        if not signed.any() and (units.weight != 1.0).any():
+            with pytest.raises(InputError, match="weights may tell outcomes"):
+                ByGroups.of(units, candidates, 20, 0.1, np.uint64(seed))
+            return
         found = ByGroups.of(units, candidates, 20, 0.1, np.uint64(seed))
     signs = random_signs(np.random.default_rng([seed, 0]), (64, units.n_groups))[:20].T
     expected = oracle.scores({key: held[key] for key in keys}, signs, *columns, units.ones, 3)
@@ -80,8 +88,8 @@ def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
     with np.errstate(invalid="ignore"):
         by_signs = np.minimum(1.0, rows_oracle.stepped_down(expected) / 0.99)
     shares = np.exp(-0.5 * candidates.handicap)
-    proved = []
-    for key in keys:
+    proved, share = [], 0.01 if signed.any() else 1.0
+    for key, has_signs in zip(keys, parts.many[parts.first], strict=True):
         inside = held[key]
         w, n, p = (column[inside] for column in (units.weight, units.count, units.prediction))
         excess, group = w * (units.ones[inside] - n * p), units.group[inside]
@@ -92,7 +100,10 @@ def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
             z, spread = sign * r / most, np.sum(w * w * n * p * (1 - p)) / most**2
             x = [min(0.9, math.sqrt(10.0 / spread) * 2.0**k) for k in range(-2, 3)]
             means.append(np.mean([np.exp(np.sum(a * z + (math.log1p(-a) + a) * z**2)) for a in x]))
-        proved.append(shares.sum() / shares[keys.index(key)] / 0.01 / np.mean(means))
+        pvalue = 1.0 / np.mean(means)
+        if not has_signs:
+            pvalue = 2.0 * min(pvalue, math.exp(log_tail_of_total(group, p, w * n, excess)))
+        proved.append(shares.sum() / shares[keys.index(key)] / share * pvalue)
     assert np.allclose(found.pvalue, np.minimum(by_signs, proved), rtol=1e-6)
 
 
@@ -167,11 +178,9 @@ def test_what_cannot_be_searched_by_groups_is_refused(monkeypatch):
     table = pl.DataFrame(columns)
     with pytest.raises(InputError, match="names 'g', the column of groups"):
         find_segments(table, **NAMES, features=["a", "g"], **OPTIONS)
-    with pytest.raises(InputError, match="groups: events come from too few groups"):
-        find_segments(table.filter(pl.col("g").is_in([f"g{k}" for k in range(25)])), **NAMES, **OPTIONS)
-    rare = table.with_columns(p=pl.lit(0.004) + pl.col("p") * 1e-4)
-    with pytest.raises(InputError, match="groups: are to be expected to hold events, or non-events, in the equal of"):
-        find_segments(rare, **NAMES, min_rows=1, **OPTIONS)
+    few = table.filter(pl.col("g").is_in([f"g{k}" for k in range(20)])).with_columns(w=pl.int_range(200) % 7 + 1)
+    with pytest.raises(InputError, match="groups: are too few for signs, and weights may tell outcomes"):
+        find_segments(few, **NAMES, sample_weight="w", **OPTIONS)
     monkeypatch.setattr("calibrant.tables.frames.MANY_ROWS", 100)
     with pytest.raises(InputError, match="groups: cannot be searched by in a table of so many rows"):
         find_segments(table.lazy(), **NAMES, **OPTIONS)
@@ -183,6 +192,34 @@ def test_segments_with_few_groups_are_said():
     found = find_segments(pa.table({**columns, "few": few}), **NAMES, features=["few"], min_rows=10, **OPTIONS)
     assert found.n_few_groups == 3
     assert "; 3 combinations more are not tested: too few groups hold events, or non-events, there)" in found.summary()
+
+
+def test_in_few_groups_all_segments_have_a_bound():
+    columns, _ = alike(20, 100, correlation=0.02)
+    table = pl.DataFrame(columns)
+    found = find_segments(table, **NAMES, **OPTIONS)
+    assert (found.n_by_bound, found.n_few_groups, found.reject) == (found.n_tested, 0, False)
+    assert "12 are tested by a bound alone, which sees large errors only: too few groups" in found.summary()
+    far = table.with_columns(y=pl.when(pl.col("b") == "v1").then(pl.lit(0)).otherwise(pl.col("y")))
+    found = find_segments(far, **NAMES, **OPTIONS)
+    assert [(each.name, each.direction) for each in found.segments] == [("b = v1", "too high")]
+
+
+def test_rows_where_groups_are_few_and_rare_have_no_signs():
+    """A score of 20 groups of 100 rare rows beside 500 of common ones: none has an event in half of all samples."""
+    group = np.r_[np.arange(2_000) // 4, 500 + np.arange(2_000) // 100]
+    v = np.r_[np.linspace(0.2, 0.8, 2_000), np.linspace(0.02, 0.03, 2_000)]
+    y = np.r_[np.random.default_rng(0).random(2_000) < v[:2_000], np.zeros(2_000, bool)].astype(float)
+    rows = Rows.of(y, v, groups=group)
+    part = np.r_[np.arange(2_000) % 2, np.arange(2_000) % 3]
+    assert not find_in_rows(rows, coded(part), Search(n_resamples=99, random_state=0)).reject
+    units = units_of(rows, coded(part))
+    parts = parts_of(units, form(units, coded(part), 1, 50))
+    assert (parts.signed == (units.prediction > 0.1)).all()
+    assert not parts.complete.any()
+    assert parts.whole[0][0] == pytest.approx((y - v).sum())
+    assert parts.total[0] == pytest.approx((y - v)[:2_000].sum())
+    assert parts.unlike == pytest.approx(GroupSteps.of(group[2_000:], v[2_000:], np.ones(2_000)).moment(2).sum())
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtrit
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.estimate import Estimate
 from calibrant.decisions.flexible import smoothed
-from calibrant.decisions.group_line import LEAST_FOR_A_LINE, too_few
+from calibrant.decisions.group_line import LEAST_FOR_A_LINE
 from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, observed_expected, robust_scales
 from calibrant.decisions.views import drawing
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
@@ -26,7 +26,7 @@ from calibrant.door.rows import require_single_outcomes
 from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
 from calibrant.measures.discrimination import auc_from_sample
-from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -305,7 +305,7 @@ def _few_groups(cases: Cases) -> str | None:
     worth, part = cases.worth
     if cases.unit is None:
         if worth < LEAST_GROUPS:
-            few = f"{part} are worth {worth:.3g} equal ones; intervals need {LEAST_GROUPS}"
+            few = f"{part} are worth {math.floor(worth)} equal ones; intervals need {LEAST_GROUPS}"
             raise InputError("sample_weight", few, allowed="more rows, or weights that differ less")
         return None
     few = f"{part} come from {too_few(worth)}"

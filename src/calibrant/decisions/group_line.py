@@ -15,10 +15,10 @@ from calibrant.door.ends import confidence
 from calibrant.door.outwards import fixed_outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result
-from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
 
 LEAST_FOR_A_LINE = 6.0
-"""So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/few-groups.md)."""
+"""So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/known-rows.md)."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -93,11 +93,6 @@ class GroupLine(Result):
         """
         few = f"{self.what.capitalize()} come from {too_few(self.worth)}."
         return f"{few} By groups, {self.numbers}; together {confidence(self.level)} confidence."
-
-
-def too_few(worth: float) -> str:
-    """That groups are too few, in words."""
-    return f"too few groups (worth {math.floor(worth)}; {LEAST_GROUPS} needed)"
 
 
 def group_line(rows: Rows, level: float) -> GroupLine | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.decisions.group_line import too_few
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import as_points, in_points, in_short
@@ -51,7 +49,7 @@ from calibrant.inference.bounds.gate import asked, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.recalibration.choice import falls_to
 from calibrant.recalibration.curves.registry import title_of
-from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.resampling.comonotone import LEAST_GROUPS, too_few, worth_of
 
 if TYPE_CHECKING:
     from calibrant.decisions.group_line import GroupLine
@@ -186,8 +184,8 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.state == "too few rows":
         rows, groups = counted(audit.n_rows, "row"), audit.group_line
         if answer.interval is None and groups is not None:
-            worth = f"worth {math.floor(groups.worth)}; {LEAST_GROUPS} needed"
-            return f"{_NOT_SEEN[answer.state]}, but groups are too few to be sure ({worth}; {rows})."
+            few = f"groups are too few to be sure ({worth_of(groups.worth)}; {rows})"
+            return f"{_NOT_SEEN[answer.state]}, but {few}."
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
     if _by_classes(answer, audit):
         return "Single classes are off, though the most probable one shows no sign of error."

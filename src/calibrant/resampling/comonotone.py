@@ -88,11 +88,23 @@ def _by_content(group: IntArray, v: FloatArray, weight: FloatArray) -> IntArray:
     return np.argsort(place[np.cumsum(new) - 1], kind="stable")
 
 
-def enough_for_signs(group: IntArray, v: FloatArray, weight: FloatArray) -> npt.NDArray[np.bool_]:
+def worth_of(worth: float) -> str:
+    """So many equal groups as there are in effect, and as are needed, in words."""
+    return f"worth {math.floor(worth)}; {LEAST_GROUPS} needed"
+
+
+def too_few(worth: float) -> str:
+    """That groups are too few, in words."""
+    return f"too few groups ({worth_of(worth)})"
+
+
+def enough_for_signs(
+    group: IntArray, v: FloatArray, weight: FloatArray, least: float = LEAST_GROUPS
+) -> npt.NDArray[np.bool_]:
     """Which rows lie in a range of v (1 - v), between powers of two, where groups are many and alike enough for signs.
 
     With s2 and s4 the second and fourth moments of the groups' sums there at their most dependent, (sum s2)^2 / sum s4
-    is to be at least 30: an effective number of groups, less where events are rare. Outcomes have no part in it.
+    is to be at least `least`: an effective number of groups, less where events are rare. Outcomes have no part in it.
     """
     chance = -np.frexp(v * (1.0 - v))[1].astype(np.int64)
     many = np.ones(chance.size, dtype=np.bool_)
@@ -100,7 +112,7 @@ def enough_for_signs(group: IntArray, v: FloatArray, weight: FloatArray) -> npt.
         here = chance == each
         steps = GroupSteps.of(group[here], v[here], weight[here])
         second, fourth = (math.fsum(steps.moment(power).tolist()) for power in (2, 4))
-        many[here] = second**2 >= LEAST_GROUPS * fourth
+        many[here] = second**2 >= least * fourth
     return many
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.kernels.sums import dot
-from calibrant.resampling.comonotone import LEAST_GROUPS, enough_for_signs, joined, log_tail_of_total
+from calibrant.resampling.comonotone import LEAST_GROUPS, enough_for_signs, joined, log_tail_of_total, too_few
 from calibrant.resampling.joint import JointRows
 from calibrant.threads import in_blocks
 
@@ -125,32 +125,49 @@ def redrawn_pvalue(
     """
     check_resamples(n_resamples, level)
     redraws = Redraws.of(rows)
-    first, group, mass = redraws.first, redraws.group, redraws.weight * redraws.count
+    first = redraws.first
     ties = first.size < redraws.prediction.size
 
     def value(excess: FloatArray) -> float:
         return statistic(np.asarray(np.add.reduceat(excess, first)) if ties else excess)
 
     observed = value(redraws.excess)
-    signed = None if group is None else enough_for_signs(group, redraws.prediction, mass)
-    if group is None or signed is None or signed.all():
-        draws = resampled(lambda rng: value(redraws.again(rng)), redraws.prediction.size, n_resamples, random_state)
-        return observed, pvalue_among(observed, draws)
-    bounded = rows.weight is None or rows.outcome_free
-    if not signed.any() and not bounded:
-        raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
-    few, bound = ~signed, 1.0
-    if bounded:
-        bound = math.exp(log_tail_of_total(group[few], redraws.prediction[few], mass[few], redraws.excess[few]))
+    signed, joined_with_bound = by_signs_and_bound(rows, redraws)
+    if signed is None:
+        return observed, joined_with_bound(1.0)
+    draws = resampled(lambda rng: value(signed.again(rng)), signed.prediction.size, n_resamples, random_state)
+    return observed, joined_with_bound(pvalue_among(value(signed.excess), draws))
+
+
+def by_signs_and_bound(rows: Rows, redraws: Redraws) -> tuple[Redraws | None, Callable[[float], float]]:
+    """What is to be redrawn of rows, and how its p-value becomes that of all rows.
+
+    Of rows in groups the excess stays where groups are many and alike enough for signs, and is 0 elsewhere: there
+    the total has a bound, unless weights may tell outcomes. Nothing is redrawn where there are no such groups.
+
+    Raises
+    ------
+    InputError
+        If all groups of rows whose weights may tell outcomes are too few.
+    """
+    group, v = redraws.group, redraws.prediction
+    if group is None:
+        return redraws, float
+    mass = redraws.weight * redraws.count
+    signed = enough_for_signs(group, v, mass)
+    if signed.all():
+        return redraws, float
+    part = replace(redraws, excess=redraws.excess * signed, again=lambda rng: redraws.again(rng) * signed)
+    if rows.weight is not None and not rows.outcome_free:
+        if not signed.any():
+            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
+        return part, float
+    few = ~signed
+    bound = math.exp(log_tail_of_total(group[few], v[few], mass[few], redraws.excess[few]))
     if not signed.any():
-        return observed, bound
-    draws = resampled(
-        lambda rng: value(redraws.again(rng) * signed), redraws.prediction.size, n_resamples, random_state
-    )
-    by_signs = pvalue_among(value(redraws.excess * signed), draws)
-    v = redraws.prediction
+        return None, lambda _: bound
     variance = redraws.weight * mass * v * (1.0 - v)
-    return observed, joined(by_signs, bound, variance, signed) if bounded else by_signs
+    return part, lambda pvalue: joined(pvalue, bound, variance, signed)
 
 
 def random_signs(rng: np.random.Generator, shape: int | tuple[int, int]) -> FloatArray:
@@ -171,10 +188,7 @@ def check_groups(rows: Rows) -> None:
         masses = np.bincount(rows.group, weight * number)
         effective = float(masses.sum()) ** 2 / max(float((masses * masses).sum()), 1e-300)
         if effective < LEAST_GROUPS:
-            raise InputError(
-                "groups",
-                f"{what} come from too few groups (worth {effective:.3g}; {LEAST_GROUPS} needed)",
-            )
+            raise InputError("groups", f"{what} come from {too_few(effective)}")
 
 
 def check_surprises(label: IntArray, prediction: FloatArray, instead: str, *, least: int = LEAST_SURPRISES) -> None:

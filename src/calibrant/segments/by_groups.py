@@ -14,8 +14,8 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.inference.testing import group_evidence as evidence
 from calibrant.kernels import excursions as kernel
-from calibrant.resampling.comonotone import LEAST_GROUPS
-from calibrant.resampling.redraw import random_signs
+from calibrant.resampling.comonotone import LEAST_GROUPS, GroupSteps, enough_for_signs, log_tail_of_total
+from calibrant.resampling.redraw import FEW_AND_WEIGHTED, random_signs
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, each_set, grouped, in_many_groups
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
@@ -25,6 +25,11 @@ from calibrant.segments.totals import Totals
 from calibrant.threads import in_blocks
 
 _AT_ONCE = 64  # resamples
+_LEAST_ALIKE = 5.0
+"""So many equal groups a range of predictions is worth whose rows have signs: measured, not derived.
+
+Less than what tests ask, which look at each range by itself (docs/found-segments.md).
+"""
 _SHARES = 2.0 * np.array(evidence.LOG_SHARES)
 
 
@@ -67,6 +72,8 @@ class ByGroups:
         groups and their opposites are as likely the level is exact (docs/found-segments.md).
         """
         parts = parts_of(units, candidates)
+        if not parts.many.any() and (units.weight != 1.0).any():
+            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
         scores = np.empty((len(candidates), 1 + n_resamples))
         scores[:, 0] = _scores(parts, candidates, np.where(parts.many, parts.total**2 / parts.spread, -math.inf))
 
@@ -80,8 +87,9 @@ class ByGroups:
         in_blocks(fill, n_resamples, work=parts.sums.nnz * n_resamples, multiple=_AT_ONCE)
         highest = np.sort(scores[:, 1:].max(axis=0))
         critical = float(highest[-1 - spare(1 + n_resamples, BY_REDRAWS * level)])
-        whole = parts.first
-        logs = _log_evalues(units, parts, candidates, whole, parts.total[whole], parts.squares[whole])
+        excess, every = units.weight * (units.ones - units.count * units.prediction), np.arange(len(candidates))
+        logs = _log_proved(units, parts, candidates, every, excess, (parts.whole[0], parts.whole[1]))
+        needed = _needed(candidates, parts.share)
         by_signs = np.minimum(1.0, stepped_down(scores) / BY_REDRAWS)
         weight = float((units.weight * units.count).sum())
         values = np.empty((3, len(candidates), 1))
@@ -94,11 +102,11 @@ class ByGroups:
             candidates,
             parts,
             level,
-            score=np.maximum(scores[:, 0], 2.0 * (logs - _needed(candidates, level)) + critical),
-            pvalue=np.minimum(by_signs, np.exp(np.clip(_needed(candidates, 1.0) - logs, -700.0, 0.0))),
+            score=np.maximum(scores[:, 0], 2.0 * (logs - needed + math.log(level)) + critical),
+            pvalue=np.minimum(by_signs, np.exp(np.clip(needed - logs, -700.0, 0.0))),
             critical=critical,
             error=float(np.maximum(values[1], -values[2]).max()) / weight,
-            chance_error=reached_by_noise(np.sqrt(parts.spread[parts.first]), level) / weight,
+            chance_error=reached_by_noise(np.sqrt(parts.spread[parts.first] + parts.unlike), level) / weight,
         )
 
     @property
@@ -116,13 +124,18 @@ class ByGroups:
             return np.empty(0)
         parts, candidates = self.parts, self.candidates
         own = np.flatnonzero(np.isin(parts.segment, segments))
-        of, sums = parts.segment[own], sums_again(self.units, candidates, prediction, parts, own)
+        of, sums = parts.segment[own], sums_again(self.units, candidates, prediction, parts, own, parts.signed)
         total, squares = summed(sums), np.maximum(squared(sums), 1e-290)
         score = total**2 / np.maximum(squares, parts.variance[own]) + _SHARES[parts.interval[own]]
         whole = parts.interval[own] == 0
-        logs = _log_evalues(self.units, parts, candidates, own[whole], total[whole], squares[whole])
+        every = np.ones(parts.signed.size, np.bool_)
+        sums = sums if parts.signed.all() else sums_again(self.units, candidates, prediction, parts, own, every)
+        both = summed(sums)[whole], np.maximum(squared(sums), 1e-290)[whole]
+        excess = self.units.weight * (self.units.ones - self.units.count * prediction)
+        logs = _log_proved(self.units, parts, candidates, of[whole], excess, both)
         scores = np.empty(len(candidates))
-        scores[of[whole]] = 2.0 * (logs - _needed(candidates, self.level)[of[whole]]) + self.critical
+        needed = _needed(candidates, parts.share * self.level)[of[whole]]
+        scores[of[whole]] = 2.0 * (logs - needed) + self.critical
         many = parts.many[own]
         np.maximum.at(scores, of[many], (score - candidates.handicap[of])[many])
         return np.asarray(scores[segments])
@@ -132,12 +145,14 @@ class ByGroups:
         parts = self.parts
         here = np.flatnonzero(parts.segment == i)
         strength = parts.total[here] ** 2 / parts.spread[here] + _SHARES[parts.interval[here]]
-        best = int(np.argmax(np.where(parts.many[here], strength, -math.inf))) if parts.many[here].any() else 0
+        some = bool(parts.many[here].any())
+        best = int(np.argmax(np.where(parts.many[here], strength, -math.inf))) if some else 0
+        total = parts.total[here[best]] if some else parts.whole[0][i]
         v = self.units.prediction[self.candidates.order[slice(*self.candidates.ends[i])]]
         interval = int(parts.interval[here[best]])
         low, high = evidence.bounds_of(interval)
         inside = v if interval == 0 else v[(v >= low) & ((v < high) | (high == 1.0))]
-        return ("too low" if parts.total[here[best]] > 0.0 else "too high"), (float(inside[0]), float(inside[-1]))
+        return ("too low" if total > 0.0 else "too high"), (float(inside[0]), float(inside[-1]))
 
     def detectable(self, i: int) -> float:
         """Smallest total, of either sign, that is beyond noise in one step."""
@@ -151,12 +166,12 @@ class ByGroups:
 
         What signs, of groups about the segment's own mean, do not reject; where they say nothing, Hoeffding's.
         """
-        low, high = totals.intervals(BY_TAIL * level)
+        low, high = totals.intervals(self.parts.share * level)
         assert totals.by_group is not None
         whole = self.parts.first
         spread = np.maximum(totals.by_group.about(totals.bias), self.parts.variance[whole])
         reach = np.sqrt((self.critical + self.candidates.handicap - _SHARES[0]) * spread) / totals.weight
-        many, mean = self.parts.many[whole], totals.prediction / totals.weight
+        many, mean = self.parts.many[whole] & self.parts.complete, totals.prediction / totals.weight
         low = np.where(many, np.maximum(totals.bias - reach, -mean), low)
         return low, np.where(many, np.minimum(totals.bias + reach, 1.0 - mean), high)
 
@@ -164,7 +179,7 @@ class ByGroups:
 def _needed(candidates: SegmentCandidates, level: float) -> FloatArray:
     """The log of the e-value that each segment needs; its share of the error is one over the root of those like it."""
     all_shares = float(logsumexp(-0.5 * candidates.handicap))
-    return np.asarray(0.5 * candidates.handicap + all_shares - math.log(BY_TAIL * level))
+    return np.asarray(0.5 * candidates.handicap + all_shares - math.log(level))
 
 
 def _scores(parts: GroupSums, candidates: SegmentCandidates, squares: FloatArray) -> FloatArray:
@@ -173,23 +188,30 @@ def _scores(parts: GroupSums, candidates: SegmentCandidates, squares: FloatArray
     return np.asarray(np.maximum.reduceat(scores, parts.first, axis=0))
 
 
-def _log_evalues(
+def _log_proved(
     units: FeatureLots,
     parts: GroupSums,
     candidates: SegmentCandidates,
-    whole: IntArray,
-    total: FloatArray,
-    squares: FloatArray,
+    segments: IntArray,
+    excess: FloatArray,
+    of_all: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """Logs of e-values against the calibration of whole segments: proved for groups of any kind and number.
+    """Minus logs of p-values of whole segments that are proved for groups of any kind and number.
 
+    That of an e-value, or where there are no signs of the total at its most dependent, if less: twice the lesser.
     None is known where rows have weights, which may tell outcomes.
     """
     if (units.weight != 1.0).any():
-        return np.full(whole.size, -math.inf)
+        return np.full(segments.size, -math.inf)
+    whole = parts.first[segments]
     most = parts.expected[whole], parts.lacking[whole]
-    sides = evidence.log_evalues(total, squares, *most, candidates.second[parts.segment[whole]])
-    return np.asarray(np.logaddexp(*sides) - math.log(2.0))
+    sides = evidence.log_evalues(*of_all, *most, candidates.second[segments])
+    logs = np.logaddexp(*sides) - math.log(2.0)
+    for k in np.flatnonzero(~parts.many[whole]):
+        rows = candidates.order[slice(*candidates.ends[segments[k]])]
+        of = grouped(units)[rows], units.prediction[rows], (units.weight * units.count)[rows]
+        logs[k] = max(logs[k], -log_tail_of_total(*of, excess[rows])) - math.log(2.0)
+    return np.asarray(logs)
 
 
 _MOST_SUMS = 150_000_000  # sums of a group in a part of a segment, kept in memory
@@ -203,10 +225,18 @@ class GroupSums:
     ----------
     segment, interval : ndarray of shape (parts,)
         Of each part the segment, rising, and the number of its interval; that of the whole, 0, comes first.
+    signed : ndarray of shape (units,)
+        Of units in ranges of predictions where groups are alike enough for signs; of these alone are the sums.
     sums : csr_array of shape (parts, groups)
         Each group's weighted events less those expected.
     total, squares : ndarray of shape (parts,)
         Their sums, and those of their squares.
+    whole : ndarray of shape (2, segments)
+        The same of each segment, of all units.
+    complete : ndarray of shape (segments,)
+        Whether all units of a segment are signed.
+    unlike : float
+        Variance of the total of the others, at their most dependent.
     variance : ndarray of shape (parts,)
         Of their total, were all predictions calibrated and any two rows of a group correlated as they are on the whole.
     many : ndarray of shape (parts,)
@@ -217,6 +247,10 @@ class GroupSums:
 
     segment: IntArray
     interval: IntArray
+    signed: npt.NDArray[np.bool_]
+    whole: FloatArray
+    complete: npt.NDArray[np.bool_]
+    unlike: float
     sums: sparse.csr_array
     total: FloatArray
     squares: FloatArray
@@ -231,6 +265,11 @@ class GroupSums:
         return np.flatnonzero(np.diff(self.segment, prepend=-1))
 
     @property
+    def share(self) -> float:
+        """Of the error, for what is proved: all of it where no segment has signs."""
+        return BY_TAIL if self.many.any() else 1.0
+
+    @property
     def spread(self) -> FloatArray:
         """Divisor of a part's squared total: the squares, but never less than the variance."""
         return np.maximum(self.squares, self.variance)
@@ -238,11 +277,15 @@ class GroupSums:
 
 def parts_of(units: FeatureLots, candidates: SegmentCandidates) -> GroupSums:
     """All segments, and their intervals of predictions in which events are to be expected in groups enough."""
-    v, mass = units.prediction, units.weight * units.count
-    deviation = np.sqrt(v * (1.0 - v))
+    v, mass, group = units.prediction, units.weight * units.count, grouped(units)
+    signed = enough_for_signs(group, v, mass, _LEAST_ALIKE)
+    few = ~signed
+    unlike = GroupSteps.of(group[few], v[few], mass[few]).moment(2) if few.any() else np.zeros(1)
+    deviation = np.sqrt(v * (1.0 - v)) * signed
     noise, events = units.weight * mass * deviation**2, units.weight * units.ones
-    columns = (events - mass * v, mass * deviation, mass * v, mass * (1.0 - v), events, mass - events)
-    group, records = grouped(units), []
+    excess = events - mass * v
+    columns = (excess * signed, mass * deviation, mass * v, mass * (1.0 - v), events * signed, (mass - events) * signed)
+    records, wholes = [], []
     correlation, n_sums = 0.0, 0
     order = np.argsort(group, kind="stable")
     for first, n, rows, segment in each_set(candidates, units.codes[:, order], v.size):
@@ -259,9 +302,12 @@ def parts_of(units: FeatureLots, candidates: SegmentCandidates) -> GroupSums:
         alone = np.bincount(number, noise[of], shape[0])
         shared, squares = squared(together) - alone, np.maximum(squared(sums), 1e-290)
         if not first:
-            correlation = _correlation(units, float(squares[0]), float(shared[0]))
+            correlation = _correlation(units, signed, float(squares[0]), float(shared[0]))
         many = [effective_number(summed(each), squared(each)) >= LEAST_GROUPS for each in (occurred, not_occurred)]
         numbers = np.flatnonzero(enough)
+        of_all = sums_by_group(segment, group[order[rows]], excess[order[rows]], (n, units.n_groups))
+        left_out = np.bincount(segment, few[order[rows]], n)
+        wholes.append((summed(of_all), np.maximum(squared(of_all), 1e-290), left_out == 0))
         n_sums += sums.nnz
         if n_sums > _MOST_SUMS:
             raise InputError(
@@ -284,12 +330,14 @@ def parts_of(units: FeatureLots, candidates: SegmentCandidates) -> GroupSums:
         )
     each_segment, interval, matrices, *others = zip(*records, strict=True)
     sums = sparse.vstack(matrices, format="csr")
-    return GroupSums(np.concatenate(each_segment), np.concatenate(interval), sums, *map(np.concatenate, others))
+    total, squares, complete = map(np.concatenate, zip(*wholes, strict=True))
+    parts = np.concatenate(each_segment), np.concatenate(interval), signed, np.stack([total, squares]), complete
+    return GroupSums(*parts, math.fsum(unlike.tolist()), sums, *map(np.concatenate, others))
 
 
-def _correlation(units: FeatureLots, squares: float, shared: float) -> float:
+def _correlation(units: FeatureLots, signed: npt.NDArray[np.bool_], squares: float, shared: float) -> float:
     """Correlation of two rows of a group in the noise of calibrated predictions, from all pairs of rows; at least 0."""
-    v, w, ones = units.prediction, units.weight, units.ones
+    v, w, ones = units.prediction, units.weight * signed, units.ones
     own = float((w * w * (ones * (1.0 - v) ** 2 + (units.count - ones) * v * v)).sum())
     return min(1.0, max(0.0, (squares - own) / shared)) if shared > 0.0 else 0.0
 
@@ -302,10 +350,15 @@ def _placed(v: FloatArray, rows: IntArray, segment: IntArray) -> tuple[IntArray,
 
 
 def sums_again(
-    units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, parts: GroupSums, of: IntArray
+    units: FeatureLots,
+    candidates: SegmentCandidates,
+    prediction: FloatArray,
+    parts: GroupSums,
+    of: IntArray,
+    counted: npt.NDArray[np.bool_],
 ) -> sparse.csr_array:
     """The groups' sums in the parts `of`, were the units predicted otherwise; intervals stay what they are."""
-    excess = units.weight * (units.ones - units.count * prediction)
+    excess = units.weight * (units.ones - units.count * prediction) * counted
     key = parts.segment[of] * evidence.N_INTERVALS + parts.interval[of]
     matrices, order = [], np.argsort(grouped(units), kind="stable")
     for first, n, rows, segment in each_set(candidates, units.codes[:, order], prediction.size):

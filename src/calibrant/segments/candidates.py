@@ -192,7 +192,7 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     features_of: list[tuple[int, ...]] = []
     values: list[tuple[int, ...]] = []
     orders, ends = [], []
-    place = n_few_groups = 0
+    place, n_few_groups, few = 0, 0, False
     of_groups = np.argsort(np.zeros(0) if units.group is None else units.group, kind="stable")
     for members in sets:
         shape = tuple(sizes[i] for i in members)
@@ -206,10 +206,10 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
         enough &= refines(rows_of, members)
         if units.group is not None:
             many = in_many_groups(units, of_groups, cell[of_groups], n_cells)
-            if not (members or many[0]):
-                raise _too_few_groups()
-            n_few_groups += int((enough & ~many).sum())
-            enough &= many
+            few = few or not (members or many[0])  # then nothing is left out: all segments have a bound
+            if not few:
+                n_few_groups += int((enough & ~many).sum())
+                enough &= many
         if not enough.any():
             continue
         # Of small integers a stable sort is by their digits: time goes as the rows.
@@ -297,14 +297,6 @@ def each_set(
         inside = np.flatnonzero(of >= 0)
         yield first, last - first, inside, of[inside]
         first = last
-
-
-def _too_few_groups() -> InputError:
-    return InputError(
-        "groups",
-        f"are to be expected to hold events, or non-events, in the equal of fewer than {LEAST_GROUPS}",
-        allowed="with so few, nothing can be told by groups",
-    )
 
 
 def too_few_rows(n_rows: float, min_rows: int) -> InputError:

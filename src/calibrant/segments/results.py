@@ -154,7 +154,7 @@ class FoundSegments(TestResult):
         Groups, where rows of one group may depend on one another and groups were given; else None.
     n_few_groups : int
         Combinations that are not among the tested segments, because events, or non-events, are to be expected in the
-        equal of fewer than 30 groups.
+        equal of fewer than 30 groups; 0 where that is so of all rows.
     n_by_bound : int
         Tested segments in which they were seen in fewer: random signs say nothing there, and only a proved bound,
         which takes larger errors, can name them.

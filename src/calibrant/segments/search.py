@@ -20,7 +20,6 @@ from calibrant.door.values import ReadOnly, counted
 from calibrant.inference.testing.result import impossible_rows
 from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
-from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, form, units_of
@@ -102,7 +101,6 @@ def searched(
 ) -> tuple[FeatureLots, SegmentCandidates, ByRows | ByGroups]:
     """Evidence by redraws of all segments of rows that were read already."""
     seed = generator(search.random_state).integers(2**64, dtype=np.uint64)
-    check_groups(rows)
     units = units_of(rows, features)
     candidates = form(units, features, min(search.max_depth, len(features)), search.min_rows)
     by = ByRows if rows.group is None else ByGroups
@@ -291,8 +289,8 @@ def find_segments(
     Segments whose error the correction of those already named explains are not named. With `groups` whole groups get
     random signs instead, the same in all segments: exact if groups' errors and their opposites are equally likely,
     nearly so with many groups. Segments need events, and non-events, in the equal of 30 groups; ``n_few_groups`` says
-    how many combinations were left out for that. Beside it e-values of each segment's total, with a hundredth of the
-    level, are proved for groups of any kind. Rows of a lazy table of more than 5,000,000 are not read: segments are
+    how many combinations were left out for that. Beside it bounds of each segment's total, with a hundredth of the
+    level, are proved for groups of any kind; where all rows lie in fewer groups, of all segments with all of it. Rows of a lazy table of more than 5,000,000 are not read: segments are
     summed by the table's engine in 64 cells of predictions and tested by proved tails, with Holm's correction. Nothing
     is redrawn, and ``summed`` is true. Cost: a sort, then O(n) per resample and combination of features, on all
     processors. About 128 bytes per row and processor, and 4 per row and combination.

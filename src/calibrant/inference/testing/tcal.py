@@ -34,7 +34,7 @@ from calibrant.inference.testing.tcal_plan import (
 )
 from calibrant.inference.testing.tcal_scales import OrderedRows, class_rows, event_rows, interval_cells
 from calibrant.kernels.tcal import LANES, resampled_statistics
-from calibrant.resampling.redraw import Redraws, check_groups, joint_pvalue, pvalues_among, resampled
+from calibrant.resampling.redraw import Redraws, by_signs_and_bound, joint_pvalue, pvalues_among, resampled
 from calibrant.threads import in_blocks
 
 Reduction = Literal["canonical", "top_label", "class_wise"]
@@ -267,18 +267,25 @@ def _test_lots(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalRes
     if plan.critical_value != "label_resampling":
         problem = f"is {plan.critical_value!r}, which is for independent single rows that count once"
         raise InputError("critical_value", problem, allowed="with weights, trials or groups labels are redrawn")
-    check_groups(rows)
     redraws = Redraws.of(rows)
     n = int(redraws.count.sum())
     scales = scales_of(n, 2, plan)
     n_resamples = enough_resamples(plan, scales)
     cells = WeightedCells.of(redraws, scales)
     check_applies(redraws.first.size, n, 2, cells.shared, plan)
-    draws = resampled(lambda source: cells.statistics(redraws.again(source)), n, n_resamples, random_state)
-    statistics = cells.statistics(redraws.excess)
-    pvalues = pvalues_among(statistics, draws)
-    joint = joint_pvalue(np.vstack([statistics, draws])) if plan.correction == "joint" else None
-    return result_of(plan, scales, statistics, pvalues, joint, n_resamples)
+    observed = cells.statistics(redraws.excess)
+    signed, joined_with_bound = by_signs_and_bound(rows, redraws)
+    if signed is None:
+        bound = joined_with_bound(1.0)
+        return result_of(plan, scales, observed, np.full(len(scales), bound), bound, 0)
+    cells = cells if signed is redraws else WeightedCells.of(signed, scales)
+    draws = resampled(lambda source: cells.statistics(signed.again(source)), n, n_resamples, random_state)
+    statistics = cells.statistics(signed.excess)
+    pvalues = np.array([joined_with_bound(each) for each in pvalues_among(statistics, draws).tolist()])
+    joint = None
+    if plan.correction == "joint":
+        joint = joined_with_bound(joint_pvalue(np.vstack([statistics, draws])))
+    return result_of(plan, scales, observed, pvalues, joint, n_resamples)
 
 
 def _statistics(
