@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from calibrant import InputError, compare_calibration
 from calibrant.inference import compare_all
+from calibrant.inference.comparison.compare import Noise
 from calibrant.inference.comparison.dependent import DependentOutcomes
 from calibrant_papers.calibration_levels import _MEANS, _in_groups
 
@@ -47,5 +49,20 @@ def test_groups_widen_intervals_and_the_order_of_rows_does_not_matter():
     assert again == grouped
     pairs = compare_all(y, {"one": v, "other": v**2}, groups=group, **options)
     assert next(iter(pairs.pairs.values())).premise == grouped.premise
-    with pytest.raises(InputError, match="groups: events come from too few groups"):
-        compare_calibration(y, v, v**2, groups=group // 8, **options)
+    with pytest.raises(InputError, match=r"groups: events come from too few groups \(worth 4; 6 needed\)"):
+        compare_calibration(y, v, v**2, groups=group // 16, **options)
+
+
+def test_few_groups_have_the_quantile_of_t():
+    halved = np.random.default_rng(0).normal(size=(40, 2))
+    rows, groups = Noise.of(halved, 12.0), Noise.of(halved, 12.0, grouped=True)
+    error = 0.5 * np.sqrt(np.mean((halved[:, 0] - halved[:, 1]) ** 2)) * np.sqrt(1.0 + 16.0 / 12.0)
+    assert rows.error == groups.error == pytest.approx(error)
+    for noise, law in ((rows, norm), (groups, t(11))):
+        assert noise.reach(0.05) == pytest.approx(error * law.ppf(0.975))
+        assert noise.tail(2.5 * error) == pytest.approx(2.0 * law.sf(2.5))
+        assert noise.tail(noise.reach(0.01)) == pytest.approx(0.01)
+    assert Noise.of(0.0 * halved, 12.0).tail(0.1) == 0.0
+    y, v, group = _in_groups(np.random.default_rng(0), 12, 40, 0.3, _MEANS["uniform, one per group"])
+    few = compare_calibration(y, v, np.clip(v + 0.05, 0.0, 1.0), groups=group, n_resamples=99, random_state=0)
+    assert few.interval.width > 0.1

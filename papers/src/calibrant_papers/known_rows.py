@@ -1,4 +1,4 @@
-"""Few groups, the same items, and gates of rows that were sampled, censored or grouped: how often answers are wrong."""
+"""Few groups, the same items, and gates of rows sampled, censored or grouped: how often answers are wrong."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtr
+from scipy.special import expit, logit, ndtr, ndtri
 
 from calibrant.decisions.group_line import group_line
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.inference.bounds.gate import calibration_gate
 from calibrant.inference.comparison.compare import compare_calibration
@@ -45,7 +46,10 @@ _MAPS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "far too sure": lambda p: 0.5 + 0.5 * expit(0.6 * logit(p) + 1.2),
     "five values": lambda p: np.array([0.1, 0.3, 0.5, 0.7, 0.9])[np.minimum((5.0 * p).astype(int), 4)],
     "two decimals, sure": lambda p: np.round(expit(2.5 * logit(p)), 2),
+    ".05 too high": lambda p: np.clip(p + 0.05, 0.0, 1.0),
 }
+_BY_GROUPS = (("calibrated", ".05 too high"), ("steep", ".05 too high"))
+"""Predictors of rows in few groups."""
 _ITEMS: tuple[tuple[str, str, int, float, float, int], ...] = (
     ("calibrated", "calibrated", 1000, 0.5, 0.0, 0),
     ("calibrated", "calibrated", 1000, 0.5, 0.8, 0),
@@ -76,14 +80,17 @@ _CENSORED = ("10% censored within strata", "30% censored within strata", "60% ce
 
 def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often level and slope by few groups, differences by items, and ends of gates miss the truth."""
-    lines, pairs, gates = (2, 1, 1) if quick else (80, 60, 20)
+    lines, pairs, gates, differences = (2, 1, 1, 1) if quick else (80, 80, 200, 40)
     few = [(name, *chance, lines) for name in _SIZES for chance in _CHANCE]
     items = [(k, pairs) for k in range(len(_ITEMS))][: 2 if quick else None]
     kinds = [(name, gates) for name in (*_GATES, *_CENSORED, *_GROUPED)]
     of_lines, of_items = on_all_processors(_of_lines, few), on_all_processors(_of_items, items)
+    two = [(name, *chance, differences) for name in _SIZES for chance in _CHANCE][: 2 if quick else None]
+    of_differences = on_all_processors(_of_differences, two)
     of_gates = on_all_processors(_of_gates, kinds)
     worst = min(min(each[2:4]) for each in of_lines if each[1] >= 0.5)
     least, most = min(each[1] for each in of_items), max(max(each[:2]) for each in of_gates)
+    apart = min((each[k] for each in of_differences for k in (1, 4) if each[0] >= 0.5), default=math.nan)
     body = (
         f"## Level and slope by few groups\n\n{lines} samples a line, {len(_SIZES)} kinds of groups. Log-odds of "
         "predictions are normal (deviation 1) around -1, or -3.5 where events are rare; outcomes of a group share a "
@@ -107,9 +114,20 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
                 for (name, kind, _, rho, _), (a, b, *rest) in zip(few, of_lines, strict=True)
             ],
         )
+        + f"\n## Differences by few groups\n\n{differences} samples a line of the same groups, {_RESAMPLES} resamples, "
+        f"nominal {1 - _LEVEL:g}: `compare_calibration` of smooth errors, of a calibrated predictor and one .05 too high, "
+        "and of a steep one and that. *Told*: the share in which one is said to be better.\n\n"
+        + table(
+            ["groups", "events", "correlation", "answered", *("covered", "width", "told") * 2],
+            [
+                [name, kind, f"{rho:g}", f"{a:.2f}", *(f"{each:.3f}" for each in rest)]
+                for (name, kind, _, rho, _), (a, *rest) in zip(two, of_differences, strict=True)
+            ],
+        )
         + f"\n## The same items, different outcomes\n\n{pairs} samples a line, {_RESAMPLES} resamples, nominal "
         f"{1 - _LEVEL:g}. Smooth errors; the truth is that of {_LARGE:,} items. Both predictors' chances share the item's "
         "difficulty, and both outcomes a normal effect of the item, and of its topic of 10 items (correlation .3). "
+        "*Known*: the width if the difference were normal without bias, and its deviation known. "
         "*Apart*: mean width without `items`, of a tenth of the samples. The standard error of .95 is "
         f"{math.sqrt(0.0475 / pairs):.3f}.\n\n"
         + table(
@@ -122,6 +140,7 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
                 "truth",
                 "covered",
                 "width",
+                "known",
                 "apart",
                 "told apart",
             ],
@@ -139,15 +158,17 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
         )
     )
     finding = (
-        f"Level and slope by few groups are covered in at least {worst:.3f} at level {_LEVEL / 2}, differences by items "
-        f"in at least {least:.3f} at level {_LEVEL:g}; an end of a gate is wrong in at most {most:.3f}."
+        f"Level and slope by few groups are covered in at least {worst:.3f} at level {_LEVEL / 2}, differences by few "
+        f"groups in at least {apart:.3f}, by items in at least {least:.3f} at level {_LEVEL:g}; an end of a gate is wrong "
+        f"in at most {most:.3f}."
     )
     return Reproduction("Few groups, the same items, and gates", finding, body)
 
 
 def _shown(numbers: tuple[float, ...]) -> list[str]:
-    truth, covered, width, apart, told = numbers
-    return [f"{truth:.4f}", f"{covered:.3f}", f"{width:.3f}", f"{apart:.3f}" if apart else "-", f"{told:.2f}"]
+    truth, covered, width, apart, told, known = numbers
+    widths = [f"{width:.3f}", f"{known:.3f}", f"{apart:.3f}" if apart else "-"]
+    return [f"{truth:.4f}", f"{covered:.3f}", *widths, f"{told:.2f}"]
 
 
 def _grouped(
@@ -198,23 +219,45 @@ def _answers(
 
 
 def _of_items(k: int, trials: int) -> tuple[float, ...]:
-    """Truth, share of intervals that hold it, mean width, that without items, and share that is told apart."""
+    """Truth, share of intervals that hold it, mean width, that without items, share told apart, least width."""
     n, topic = _ITEMS[k][2], _ITEMS[k][5]
     chances, _, v, _ = _answers(k, _LARGE, np.random.default_rng([k]))
     one, other = (smooth_calibration_error(p, each) for p, each in zip(chances, v, strict=True))
-    truth, found, apart = one - other, [], []
+    truth, found, apart, values = one - other, [], [], []
     for trial in range(trials):
         _, y, v, group = _answers(k, n, np.random.default_rng([k, trial]))
         options: dict[str, Any] = {"y_true_b": y[1], "n_resamples": _RESAMPLES, "random_state": trial}
         result = compare_calibration(y[0], *v, items="in order", groups=group if topic else None, **options)
         low, high = result.interval
+        values.append(result.statistic)
         found.append(
             [low - 1e-3 <= truth <= high + 1e-3 if truth == 0.0 else low <= truth <= high, high - low, result.reject]
         )
         if not topic and trial < max(1, trials // 10):
             apart.append(compare_calibration(y[0], *v, **options).interval.width)
     covered, width, told = np.mean(found, axis=0).tolist()
-    return truth, covered, width, float(np.mean(apart)) if apart else 0.0, told
+    known = -2.0 * float(ndtri(0.5 * _LEVEL) * np.std(values))
+    return truth, covered, width, float(np.mean(apart)) if apart else 0.0, told, known
+
+
+def _of_differences(name: str, _kind: str, odds: float, correlation: float, trials: int) -> tuple[float, ...]:
+    """Share that is answered, and of each two predictors coverage, mean width, and share in which one is better."""
+    many = expit(odds + np.random.default_rng([3]).standard_normal(_LARGE))
+    truth = {each: smooth_calibration_error(many, _MAPS[each](many)) for pair in _BY_GROUPS for each in pair}
+    found: list[list[list[float]]] = [[] for _ in _BY_GROUPS]
+    for trial in range(trials):
+        rng = np.random.default_rng([zlib.crc32(name.encode()), trial, 5])
+        y, v, group = _grouped(_SIZES[name], odds, correlation, 1.0, rng)
+        for of, pair in zip(found, _BY_GROUPS, strict=True):
+            options: dict[str, Any] = {"groups": group, "n_resamples": _RESAMPLES, "random_state": trial}
+            try:
+                result = compare_calibration(y, *(_MAPS[each](v) for each in pair), **options)
+            except InputError:  # worth fewer than 6
+                continue
+            low, high = result.interval
+            of.append([low <= truth[pair[0]] - truth[pair[1]] <= high, high - low, result.reject])
+    shares = [each for of in found for each in (np.mean(of, axis=0).tolist() if of else [math.nan] * 3)]
+    return len(found[0]) / trials, *shares
 
 
 _GROUPED = {"40 hospitals": "40, the largest ten times the least", "28 groups of 40": "28 of 40"}

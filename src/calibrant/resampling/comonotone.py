@@ -88,24 +88,26 @@ def _by_content(group: IntArray, v: FloatArray, weight: FloatArray) -> IntArray:
     return np.argsort(place[np.cumsum(new) - 1], kind="stable")
 
 
-def worth_of(worth: float) -> str:
+def worth_of(worth: float, least: int = LEAST_GROUPS) -> str:
     """So many equal groups as there are in effect, and as are needed, in words."""
-    return f"worth {math.floor(worth)}; {LEAST_GROUPS} needed"
+    return f"worth {math.floor(worth)}; {least} needed"
 
 
-def too_few(worth: float) -> str:
+def too_few(worth: float, least: int = LEAST_GROUPS) -> str:
     """That groups are too few, in words."""
-    return f"too few groups ({worth_of(worth)})"
+    return f"too few groups ({worth_of(worth, least)})"
 
 
 def enough_for_signs(
-    group: IntArray, v: FloatArray, weight: FloatArray, least: float = LEAST_GROUPS
+    group: IntArray, v: FloatArray, weight: FloatArray, least: float | None = None
 ) -> npt.NDArray[np.bool_]:
     """Which rows lie in a range of v (1 - v), between powers of two, where groups are many and alike enough for signs.
 
     With s2 and s4 the second and fourth moments of the groups' sums there at their most dependent, (sum s2)^2 / sum s4
-    is to be at least `least`: an effective number of groups, less where events are rare. Outcomes have no part in it.
+    is to be at least `least`, by default 30: an effective number of groups, less where events are rare. Outcomes have
+    no part in it.
     """
+    least = LEAST_GROUPS if least is None else least
     chance = -np.frexp(v * (1.0 - v))[1].astype(np.int64)
     many = np.ones(chance.size, dtype=np.bool_)
     for each in np.unique(chance):

@@ -175,7 +175,7 @@ def random_signs(rng: np.random.Generator, shape: int | tuple[int, int]) -> Floa
     return np.asarray(2.0 * rng.integers(0, 2, shape) - 1.0)
 
 
-def check_groups(rows: Rows) -> None:
+def check_groups(rows: Rows, least: int = LEAST_GROUPS) -> None:
     """Refuse groups whose signs say too little: events, or non-events, that lie in the equal of a few groups.
 
     They are worth (sum x)^2 / sum x^2 equal groups, x being a group's events. Rare or clustered ones make a group's
@@ -187,8 +187,8 @@ def check_groups(rows: Rows) -> None:
     for what, number in (("events", rows.y_true), ("non-events", rows.count - rows.y_true)):
         masses = np.bincount(rows.group, weight * number)
         effective = float(masses.sum()) ** 2 / max(float((masses * masses).sum()), 1e-300)
-        if effective < LEAST_GROUPS:
-            raise InputError("groups", f"{what} come from {too_few(effective)}")
+        if effective < least:
+            raise InputError("groups", f"{what} come from {too_few(effective, least)}")
 
 
 def check_surprises(label: IntArray, prediction: FloatArray, instead: str, *, least: int = LEAST_SURPRISES) -> None:

@@ -290,10 +290,11 @@ def find_segments(
     random signs instead, the same in all segments: exact if groups' errors and their opposites are equally likely,
     nearly so with many groups. Segments need events, and non-events, in the equal of 30 groups; ``n_few_groups`` says
     how many combinations were left out for that. Beside it bounds of each segment's total, with a hundredth of the
-    level, are proved for groups of any kind; where all rows lie in fewer groups, of all segments with all of it. Rows of a lazy table of more than 5,000,000 are not read: segments are
-    summed by the table's engine in 64 cells of predictions and tested by proved tails, with Holm's correction. Nothing
-    is redrawn, and ``summed`` is true. Cost: a sort, then O(n) per resample and combination of features, on all
-    processors. About 128 bytes per row and processor, and 4 per row and combination.
+    level, are proved for groups of any kind; where all rows lie in fewer groups, of all segments with all of it. Rows
+    of a lazy table of more than 5,000,000 are not read: segments are summed by the table's engine in 64 cells of
+    predictions and tested by proved tails, with Holm's correction. Nothing is redrawn, and ``summed`` is true. Cost: a
+    sort, then O(n) per resample and combination of features, on all processors. About 128 bytes per row and processor,
+    and 4 per row and combination.
 
     References
     ----------

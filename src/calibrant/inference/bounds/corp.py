@@ -17,7 +17,7 @@ from calibrant.door.rows import OUTCOME_FREE, Rows, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels.isotonic import isotonic
-from calibrant.resampling.redraw import Redraws, check_groups, resampled
+from calibrant.resampling.redraw import Redraws, resampled
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
 
@@ -161,7 +161,6 @@ def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_s
     starts = _group_starts(sample.count)
     ends = np.append(starts[1:], v.size) - 1
     at = np.unique(np.concatenate([starts, ends]))  # indices of distinct predictions
-    check_groups(rows)
     redraws = Redraws.of(rows)
     first = redraws.first
 

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, one_of
 from calibrant.door.columns import Column, FloatArray, IntArray
@@ -30,6 +30,8 @@ from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import check_groups, resampled
 
 _LEAST_ROWS = 8
+LEAST_FOR_A_DIFFERENCE = 6
+"""So many equal groups the events, and the non-events, must be worth (docs/reproductions/known-rows.md)."""
 _SURPRISES = 16.0  # so many more would be needed for few events to tell the error: measured, not derived
 
 Evaluate = Callable[..., float]
@@ -124,7 +126,7 @@ def compare_calibration(
         As for `smooth_calibration_test`, for predictors of the same rows. A row of trials is one draw.
     groups : column of shape (n,), optional
         Which group each row belongs to, if only rows of different groups are independent: for predictors of the same
-        rows or items. Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
+        rows or items. Events, and non-events, must lie in the equivalent of at least 6 equally large groups.
     y_true_b : column of shape (m,), optional
         Outcomes of the second predictor's rows if those are others; at least 8. Without ``items`` they are independent
         of the first's.
@@ -232,10 +234,10 @@ def compare_calibration_on_rows(
     draws = [SharedRows.of(rows, []) for rows in (rows_a, rows_b)]
     value = np.array([exact(d.y, v, d.weight) for d in draws for v in d.predictions])
     halved = np.concatenate([d.halved(evaluate, n_resamples, rng) for d in draws], axis=1)  # resample, predictor
-    error = _error(halved, min(d.surprises for d in draws))
+    noise = Noise.of(halved, min(d.surprises for d in draws))
     missed = _apart(draws, evaluate, value, level, n_resamples, rng)
     premise = f"{INDEPENDENT}, those of one predictor from those of the other"
-    return _concluded(value, error, missed, level, n_resamples, words, premise)
+    return _concluded(value, noise, missed, level, n_resamples, words, premise)
 
 
 def compare_pairs_on_rows(
@@ -269,9 +271,9 @@ def compare_pairs_on_rows(
     for pair in combinations(range(len(rows)), 2):
         which = list(pair)
         two, both = draws.between(pair, evaluate, share, rng)
-        error = _error(halved[:, which], draws.surprises)
-        missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, error, level)
-        result = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].premise)
+        noise = Noise.of(halved[:, which], draws.surprises, grouped=draws.group is not None)
+        missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, noise.reach(level), level)
+        result = _concluded(value[which], noise, missed, level, n_resamples, words, rows[0].premise)
         first, second = (order[k] for k in pair)
         results[min(first, second), max(first, second)] = result if first < second else result.swapped()
     return results
@@ -303,9 +305,9 @@ def compare_items_on_rows(
     results = {}
     for pair in combinations(range(len(rows)), 2):
         which = list(pair)
-        error = _error(halved[:, which], items.surprises)
-        missed = items.missed(pair, evaluate, error, level, n_resamples, rng)
-        result = _concluded(value[which], error, missed, level, n_resamples, words, premise)
+        noise = Noise.of(halved[:, which], items.surprises, grouped=items.group is not None)
+        missed = items.missed(pair, evaluate, noise.reach(level), level, n_resamples, rng)
+        result = _concluded(value[which], noise, missed, level, n_resamples, words, premise)
         first, second = (order[k] for k in pair)
         results[min(first, second), max(first, second)] = result if first < second else result.swapped()
     return results
@@ -323,21 +325,49 @@ def _check(rows: Rows, name: str) -> None:
     if rows.y_prob.size < _LEAST_ROWS:
         few = counted(rows.y_prob.size, "row")
         raise InputError(name, f"has {few}; halving them needs at least {_LEAST_ROWS}")
-    check_groups(rows)
+    check_groups(rows, LEAST_FOR_A_DIFFERENCE)
     rows.tested  # noqa: B018  # refuses weights that may tell outcomes, where these are too few
     if rows.group is not None and rows.trials is not None and rows.weight is not None:
         raise InputError("sample_weight", "cannot be used with trials in groups: weights may tell outcomes")
 
 
-def _error(halved: FloatArray, surprises: float) -> float:
-    """Standard error of the difference, from how two halves' differences vary against each other."""
-    error = 0.5 * math.sqrt(float(np.mean((halved[:, 0] - halved[:, 1]) ** 2)))
-    return error * math.sqrt(1.0 + _SURPRISES / max(1.0, surprises))
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Standard error of a difference, and how many groups it comes from.
+
+    Attributes
+    ----------
+    error : float
+        The standard error.
+    degrees : float or None
+        Degrees of freedom of a t variable: the groups' worth less one; None of independent rows, where it is normal.
+    """
+
+    error: float
+    degrees: float | None
+
+    @classmethod
+    def of(cls, halved: FloatArray, surprises: float, *, grouped: bool = False) -> Noise:
+        """From how two halves' differences vary against each other, and so many rows' or groups' worth of events."""
+        error = 0.5 * math.sqrt(float(np.mean((halved[:, 0] - halved[:, 1]) ** 2)))
+        return cls(error * math.sqrt(1.0 + _SURPRISES / max(1.0, surprises)), surprises - 1.0 if grouped else None)
+
+    def reach(self, level: float) -> float:
+        """What a difference is off by with probability `level`."""
+        at = 0.5 * level
+        return -self.error * float(ndtri(at) if self.degrees is None else stdtrit(self.degrees, at))
+
+    def tail(self, far: float) -> float:
+        """Probability that a difference is off by this much; `far` is positive."""
+        if self.error == 0.0:
+            return 0.0
+        z = -far / self.error
+        return 2.0 * float(ndtr(z) if self.degrees is None else stdtr(self.degrees, z))
 
 
 def _concluded(
     value: FloatArray,
-    error: float,
+    noise: Noise,
     missed: tuple[float, float],
     level: float,
     n_resamples: int,
@@ -346,11 +376,11 @@ def _concluded(
 ) -> ComparisonResult:
     """The difference with its interval and p-value; `missed` is how much too large and too small it can be beside."""
     over, under = missed
-    reach = -float(ndtri(0.5 * level)) * error
+    reach = noise.reach(level)
     difference = float(value[0] - value[1])
     low, high = difference - over, difference + under
     beyond = max(low, -high)  # how far 0 is outside, before the standard error has its share
-    pvalue = 1.0 if beyond <= 0.0 else 2.0 * float(ndtr(-beyond / error)) if error > 0.0 else 0.0
+    pvalue = 1.0 if beyond <= 0.0 else noise.tail(beyond)
     pvalue = max(pvalue, 1.0 / (1.0 + n_resamples))  # no smaller than what so many resamples can vouch for
     interval, values = Interval(low - reach, high + reach), value.tolist()
     return ComparisonResult(
@@ -359,13 +389,12 @@ def _concluded(
 
 
 def _paired(
-    rows: SharedRows, states: list[State], evaluate: Evaluate, error: float, level: float
+    rows: SharedRows, states: list[State], evaluate: Evaluate, reach: float, level: float
 ) -> tuple[float, float]:
     """Return the most that the difference can be too large, and too small, in states with a known truth.
 
-    What the standard error does not reach counts; it fades where a state is far from what was seen.
+    What the standard error does not `reach` counts; it fades where a state is far from what was seen.
     """
-    reach = -float(ndtri(0.5 * level)) * error
     over = under = 0.0
     for state in states:
         far = state.far(evaluate(rows.y, state.chance, rows.weight), level)
