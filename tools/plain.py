@@ -1,31 +1,45 @@
 """Is the English plain, and how long is the book?
 
-``python tools/plain.py`` reads the pages to read, the docstrings of public names, the help of commands,
-and the sentences of the first screen. It prints each sentence of more than 25 words, each turn that is hard
-to read, and each page whose sentences have more than 15 words on average; it exits with 1 if there are any.
-``--words`` prints how many words each part of the book has.
+``python tools/plain.py`` reads the pages to read, the docstrings of public names and of their methods, the help of
+commands, and the messages of the code. It prints each sentence of more than 25 words, each turn that is hard to read,
+each word for which the glossary has another, and each page whose sentences have more than 15 words on average; so do
+all docstrings together, and all messages. It exits with 1 if there are any. ``--words`` prints how many words each
+part of the book has, and ``--words FOLDER`` how many that of another checkout has.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 LONGEST, AVERAGE = 25, 15
+PARTICIPLES = "told|said|asked|held|given|found|kept|left|known"
 TURNS = {
-    "of ... those that": re.compile(r"\bof [^.;:]{1,60}\bthose (that|which|who)\b", re.IGNORECASE),
-    "what is told": re.compile(r"\bwhat (is|was|are) (told|said|asked|held|given)\b", re.IGNORECASE),
+    "of ... those that": re.compile(r"\b(of [^.;:]{1,60}\bthose\b|those) (that|which|who|whose)\b", re.IGNORECASE),
+    "what is told": re.compile(rf"\bwhat (is|was|are|were) ({PARTICIPLES})\b", re.IGNORECASE),
+    "the told": re.compile(r"\b(the|an?|all) (told|said|asked|held|kept|seen)\b", re.IGNORECASE),
+    "who acts": re.compile(r"((^|[.;:] )who(ever)? \w+s|\b(for|by|to|of) who)\b", re.IGNORECASE),
     "as ... go": re.compile(
         r"\bas [^.;:,]{1,30}\b(go|goes)\b(?! (on|back|into|to|by|with|down|up|off))", re.IGNORECASE
     ),
 }
-ASIDE = re.compile(r"\n(References|Examples|See Also)\n-+\n.*?(?=\n[A-Z]\w+( \w+)?\n-+\n|\Z)", re.DOTALL)
+OTHERS = {
+    "row": "observations?|data ?points?",
+    "outcome": "ground truth",
+    "segment": "sub-?groups?|sub-?populations?|slices?|cohorts?",
+    "map": "calibrators?",
+    "level": "significance levels?",
+}
+"""Words for which the glossary has another."""
+TURNS |= {f"say {word!r}": re.compile(rf"\b({others})\b", re.IGNORECASE) for word, others in OTHERS.items()}
 PROOFS = {
     *("bounds", "calibration-test", "certificates", "constants", "decisions", "distance", "distance-general"),
     *(
@@ -46,9 +60,9 @@ MEASURED = {"trust", "readers"}
 """Pages of measurements that stand beside the benchmarks."""
 
 
-def part(page: Path) -> str:
+def part(page: Path, docs: Path = DOCS) -> str:
     """Which part of the book a page belongs to."""
-    folder, name = page.relative_to(DOCS).parts[0], page.stem
+    folder, name = page.relative_to(docs).parts[0], page.stem
     if folder == "api" or name == "json":
         return "reference"
     if folder == "reproductions" or name in MEASURED or name.startswith("benchmarks"):
@@ -56,9 +70,9 @@ def part(page: Path) -> str:
     return "proofs" if folder == page.name and name in PROOFS else "to read"
 
 
-def pages(of: str) -> list[Path]:
+def pages(of: str, docs: Path = DOCS) -> list[Path]:
     """The pages of one part."""
-    return [page for page in sorted(DOCS.rglob("*.md")) if part(page) == of]
+    return [page for page in sorted(docs.rglob("*.md")) if part(page, docs) == of]
 
 
 def prose(text: str) -> str:
@@ -81,57 +95,100 @@ def sentences(text: str) -> list[str]:
     return [each for each in parts if re.search(r"[A-Za-z]{2}", each)]
 
 
-def faults(name: str, text: str) -> list[str]:
+def faults(name: str, text: str, *, average: bool = True) -> list[str]:
     """What is not plain in a text."""
     found = sentences(text)
     lengths = [len(each.split()) for each in found]
     lines = [f"{name}: {n} words: {each}" for n, each in zip(lengths, found, strict=True) if n > LONGEST]
     lines += [f"{name}: {turn}: {each}" for each in found for turn, has in TURNS.items() if has.search(each)]
-    if lengths and sum(lengths) > AVERAGE * len(lengths):
+    if average and sum(lengths) > AVERAGE * len(lengths):
         lines.append(f"{name}: sentences have {sum(lengths) / len(lengths):.1f} words on average")
     return lines
 
 
+def running(doc: str) -> str:
+    """The sentences of a docstring: no headings, names of parameters, references or examples."""
+    doc = re.sub(r"\n(References|Examples|See Also)\n-+\n.*?(?=\n[A-Z]\w+( \w+)?\n-+\n|\Z)", "\n", doc, flags=re.DOTALL)
+    return re.sub(r"^[A-Z]\w+( \w+)?\n-+$|^\S.*$(?=\n +\S)|^\S.* : .*$", "\n", doc, flags=re.MULTILINE)
+
+
 def docstrings() -> Iterator[tuple[str, str]]:
-    """Name and text of the docstring of every public name, without its references."""
+    """Name and sentences of the docstring of every public name, and of every public method that a class defines."""
     from calibrant.homes import HOMES
 
     for name, home in sorted(HOMES.items()):
-        text = inspect.getdoc(getattr(import_module(f"calibrant.{home}"), name)) or ""
-        text = re.sub(
-            r"\n(References|Examples|See Also)\n-+\n.*?(?=\n[A-Z]\w+( \w+)?\n-+\n|\Z)", "\n", text, flags=re.DOTALL
-        )
-        yield name, re.sub(r"^\S.* : .*$|^-+$|^[A-Z]\w+$", "\n", text, flags=re.MULTILINE)
+        value = getattr(import_module(f"calibrant.{home}"), name)
+        yield name, running(inspect.getdoc(value) or "")
+        for member, has in vars(value).items() if inspect.isclass(value) else ():
+            function = has.__func__ if isinstance(has, classmethod | staticmethod) else has
+            if not member.startswith("_") and (callable(function) or isinstance(has, property | cached_property)):
+                yield f"{name}.{member}", running(inspect.cleandoc(function.__doc__ or ""))
 
 
-def said() -> Iterator[tuple[str, str]]:
-    """What the commands say of themselves, and the sentences of the first screen."""
+def helps() -> Iterator[tuple[str, str]]:
+    """What the commands say of themselves."""
     from typer.main import get_command
 
     from calibrant.cli.app import app
-    from calibrant.findings import catalogue
 
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
-        helps = [getattr(each, "help", None) or "" for each in command.params]
-        yield f"calibrant {name} --help", "\n\n".join([command.help or "", *helps])
-    found = re.findall(r'^\s+"[\w .-]+": \(?\s*f?"([^"]+)"', inspect.getsource(catalogue), flags=re.MULTILINE)
-    yield "first screen", "\n\n".join(found)
+        options = [getattr(each, "help", None) or "" for each in command.params]
+        yield f"calibrant {name} --help", "\n\n".join([command.help or "", *options])
+
+
+def said(tree: ast.Module) -> list[str]:
+    """The texts that a file's code says, with x for each value in them; no docstrings, and no sources of measures."""
+    texts: dict[int, str] = {}
+    apart: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [each.value if isinstance(each, ast.Constant) else "x" for each in node.values]
+            texts[id(node)] = "".join(str(each) for each in parts)
+            apart |= {id(each) for each in node.values}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts[id(node)] = node.value
+        elif isinstance(node, ast.Expr):
+            apart.add(id(node.value))
+        elif isinstance(node, ast.keyword) and node.arg == "source":
+            apart |= {id(each) for each in ast.walk(node)}
+    return [
+        text
+        for key, text in texts.items()
+        if key not in apart and re.search(r"\w \w+ \w", text) and not re.search(r"[{}<>]|SELECT|%\(", text)
+    ]
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """What the code of each file says: messages and sentences of results."""
+    source = ROOT / "src" / "calibrant"
+    for path in sorted(source.rglob("*.py")):
+        yield str(path.relative_to(source)), "\n\n".join(said(ast.parse(path.read_text())))
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """All that is to be plain."""
-    yield "README.md", (ROOT / "README.md").read_text()
+    """The pages that are to be plain."""
+    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"):
+        yield name, (ROOT / name).read_text()
     for page in pages("to read"):
         yield str(page.relative_to(DOCS)), page.read_text()
-    yield from docstrings()
-    yield from said()
+
+
+def everything() -> list[str]:
+    """What is not plain, in all that is to be."""
+    lines = [line for name, text in texts() for line in faults(name, text)]
+    for name, parts in {"docstrings": docstrings, "--help": helps, "messages": messages}.items():
+        named = list(parts())
+        lines += [line for each, text in named for line in faults(each, text, average=False)]
+        lines += [line for line in faults(name, "\n\n".join(text for _, text in named)) if "on average" in line]
+    return lines
 
 
 if __name__ == "__main__":
     if "--words" in sys.argv:
+        docs = Path(sys.argv[-1]) / "docs" if sys.argv[-1] != "--words" else DOCS
         for each in ("to read", "proofs", "measurements", "reference"):
-            print(f"{each}: {sum(len(page.read_text().split()) for page in pages(each)):,} words")
+            print(f"{each}: {sum(len(page.read_text().split()) for page in pages(each, docs)):,} words")
         sys.exit()
-    lines = [line for name, text in texts() for line in faults(name, text)]
+    lines = everything()
     print("\n".join(lines) or "plain")
     sys.exit(bool(lines))

@@ -300,7 +300,7 @@ def _go_on_in_a_child(limit: int) -> None:
         raise Leave(128 + signals if signals else 128 - code)
     how = f"signal {-code}" if code < 0 else f"code {code}"
     tell(
-        f"calibrant: a library ended the process ({how}), as it does where memory runs out; the address space is "
+        f"calibrant: a library ended the process ({how}), as it does where memory runs out. The address space is "
         f"limited to {limit / 1e6:,.0f} MB (ulimit -v): no verdict was reached"
     )
     raise Leave(UNFORESEEN)

@@ -129,9 +129,9 @@ def calibration_scorer(
     Raises
     ------
     InputError
-        If there is no measure of that name, or it has no such parameter. When the scorer is called, what the measure
-        raises, and if the estimator gives no probabilities, y holds a label that is not among its classes, or
-        `pos_label` is not one of them or is given for more than two.
+        If there is no measure of that name, or it has no such parameter. When the scorer is called: what the measure
+        raises, or if the estimator gives no probabilities. If y holds a label that is not among its classes. If
+        `pos_label` is not one of them, or is given for more than two.
 
     Notes
     -----

@@ -250,7 +250,7 @@ def test_what_was_left_out_of_a_sketch_is_said_not_to_be_known(tmp_path):
     assert CliRunner().invoke(app, ["sketch", str(tmp_path / "rows.csv"), "-o", str(sketch)]).exit_code == 0
     assert "was made is not known" not in run(tmp_path / "rows.csv", *LIMIT).stdout
     for done in (run(sketch, *LIMIT), run(sketch, *LIMIT, "--anytime", state), run("--anytime", state, "--so-far")):
-        assert "What was left out when a sketch, or a state of an older layout, was made is not known." in done.stdout
+        assert "A sketch, or a state of an older layout, does not say which rows it left out." in done.stdout
     done = CliRunner().invoke(app, ["audit", str(sketch), "--resamples", "0", "--json"])
     assert json.loads(done.stdout)["premises"]["complete"] is False
 

@@ -46,7 +46,7 @@ def test_surprises_are_refused_below_the_least_and_taken_from_it_on():
     check_surprises(outcome, half, "", least=10)
     with pytest.raises(InputError, match="Resampling needs 11 of both; pool them") as told:
         check_surprises(outcome, half, "pool them", least=11)
-    assert "holds 10 surprises, of which the predictions expect 10" in told.value.problem
+    assert "holds 10 surprises, of which the predictions expect 10. " in told.value.problem
     seen, expected = np.ones(40, int), np.full(40, 0.1)
     with pytest.raises(InputError, match="holds 0 surprises"):  # an error that all rows have in common is no chance
         check_surprises(seen, half, "", least=1)

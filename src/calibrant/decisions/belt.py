@@ -139,10 +139,10 @@ def calibration_belt(
 
     Notes
     -----
-    log-odds(event) is a polynomial in log-odds(prediction): from a line on, a degree is added as long as twice the
-    log-likelihood rises by more than the 95% point of chi-square, up to 4. Given the degree m, twice the gain over the
-    predictions themselves is chi-square with two degrees of freedom, plus m - 1 squares that are known to be above that
-    point. The belt is all polynomials of degree m whose likelihood is within the quantile of this distribution. It
+    log-odds(event) is a polynomial in log-odds(prediction), of degree 1 to 4. A degree is added as long as twice the
+    log-likelihood rises by more than the 95% point of chi-square. Given the degree m, consider twice the gain over the
+    predictions themselves. It is chi-square with two degrees of freedom, plus m - 1 squares that are known to be above
+    that point. The belt is all polynomials of degree m whose likelihood is within the quantile of this distribution. It
     holds in large samples, if the true curve is such a polynomial. With more than 4,096 distinct predictions its ends
     are found on as many ranges of log-odds. There are no weights or groups: the likelihood is of single, independent
     outcomes. Cost: a sort, some twenty passes, and some thousand over the ranges.

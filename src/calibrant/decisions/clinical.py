@@ -71,8 +71,8 @@ class ClinicalCalibration(Result):
     histogram : ndarray of shape (2, 50)
         Weight of other rows and of events in fiftieths of [0, 1], for the picture.
     few_groups : str or None
-        That groups are too few for all but the level, the slope and the intercept: what else lies in [0, 1] has that as
-        its interval, and the band is all of it. None where groups are enough, or rows are independent.
+        That groups are too few for all but the level, the slope and the intercept. Other numbers between 0 and 1 then
+        have the interval [0, 1], and so has the band. None where groups are enough, or rows are independent.
 
     See Also
     --------
@@ -186,9 +186,9 @@ def clinical_calibration(
         Which group (hospital, patient, table row) a row belongs to: groups are drawn independently, rows within one
         need not be.
     curve : {"lowess", "spline"}
-        The flexible curve: locally weighted lines through the nearest two thirds of the rows, with the defaults of R's
-        lowess and rms's val.prob; or a penalised cubic spline with five degrees of freedom, in which a row counts by
-        its weight alone (lowess counts the nearest rows, however much they weigh).
+        The flexible curve. Either locally weighted lines through the nearest two thirds of the rows, with the defaults
+        of R's lowess and rms's val.prob. Or a penalised cubic spline with five degrees of freedom. In the spline a row
+        counts by its weight alone; lowess counts the nearest rows, however much they weigh.
     level : float, default 0.05
         Probability with which an interval misses, each by itself.
     n_resamples : int, default 999
@@ -215,11 +215,11 @@ def clinical_calibration(
     -----
     Intercepts and slope have intervals from the profile likelihood, one-sided if a cut separates events from others.
     With weights or groups the likelihood ratio is divided by the robust variance over the model's. Observed over
-    expected comes from the in-the-large fit. |curve - prediction| is never negative, so resampling it is wrong near 0:
-    instead the curve's noise is redrawn, and an error differs from the true curve's by no more than the noise's own
-    size. With weights or groups the noise is what rows or groups contribute, with random signs, and the interval holds
-    every error that such a test does not reject (docs/decisions.md, with measured coverage). The band does not include
-    the curve's smoothing bias. Cost: a sort, some 100 fits of one pass, and per resample a product with 400 cells.
+    expected comes from the in-the-large fit. |curve - prediction| is never negative, so resampling it is wrong near 0.
+    Instead the curve's noise is redrawn: an error differs from the true curve's by no more than the noise's own size.
+    With weights or groups the noise is what rows or groups contribute, with random signs. The interval holds every
+    error that such a test does not reject (docs/decisions.md, with measured coverage). The band does not include the
+    curve's smoothing bias. Cost: a sort, some 100 fits of one pass, and per resample a product with 400 cells.
 
     References
     ----------

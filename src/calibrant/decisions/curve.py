@@ -49,8 +49,8 @@ class DecisionCurve(Result):
     treat_all : ndarray of shape (k,)
         Net benefit of acting on every row; that of acting on none is 0.
     regret, regret_after : ndarray of shape (k,)
-        (1 - t) (best_net_benefit - net_benefit), in payoff per row where an event acted on is worth 1 - t and another
-        row left alone t; and its limit from above.
+        (1 - t) (best_net_benefit - net_benefit), and its limit from above. In payoff per row: acting on an event is
+        worth 1 - t, and leaving another row alone t.
     base_rate : float
         Share of events.
     n_rows : int
@@ -84,8 +84,8 @@ class DecisionCurve(Result):
         if most == 0.0:
             return f"On these rows acting on the predictions loses nothing against the best cut at any of {where}."
         return (
-            f"On these rows acting on the predictions loses at most {most:.3g} per row against the best cut for them, "
-            f"at the threshold {self.thresholds[worst]:.6g}, of {where} ({counted(self.n_rows, 'row')}, "
+            f"On these rows acting on the predictions loses at most {most:.3g} per row against the best cut for them. "
+            f"This is at the threshold {self.thresholds[worst]:.6g}, of {where} ({counted(self.n_rows, 'row')}, "
             f"{self.base_rate:.3g} events)."
         )
 
@@ -139,14 +139,14 @@ class DecisionCurve(Result):
         Raises
         ------
         InputError
-            If an option cannot be used, there are too few resamples for the level, or fewer than 10 events or 10 other
-            rows (of groups: that have one).
+            If an option cannot be used, or there are too few resamples for the level. If there are fewer than 10 events
+            or 10 other rows (of groups: groups with one).
 
         Notes
         -----
-        Bootstrap-t: in each resample the deviation at each threshold is divided by the resample's own standard error,
-        two events and two other rows added to its square, and the largest one above and below gives a factor for each
-        side. It is valid in large samples; docs/decisions.md has its coverage measured, rare events too. Cost: per
+        Bootstrap-t: in each resample the deviation at each threshold is divided by the resample's own standard error.
+        Two events and two other rows are added to its square. The largest deviation above and below gives a factor for
+        each side. It is valid in large samples; docs/decisions.md has its coverage measured, rare events too. Cost: per
         resample a draw for each threshold; with weights or groups, for each row at each.
         """
         return band_of(self._cases, self.thresholds, level, n_resamples, random_state)

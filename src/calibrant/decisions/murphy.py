@@ -115,8 +115,8 @@ def murphy_diagram(y_true: Column, y_prob: Column, *, sample_weight: Column | No
 
     Notes
     -----
-    The elementary score at threshold t is 2 (1 - t) for an event that is not acted on and 2 t for another row that is.
-    Every proper score is a mixture of them, the Brier score their integral. Miscalibration is twice the regret. A
+    The elementary score at threshold t is 2 (1 - t) for an event that is not acted on. It is 2 t for another row that
+    is. Every proper score is a mixture of them, the Brier score their integral. Miscalibration is twice the regret. A
     predictor with the lower curve at a threshold is better there. One with the lower curve at all thresholds is better
     by every proper score. Cost: a sort, then O(m), with m distinct predictions.
 

@@ -22,15 +22,15 @@ LEAST_FOLLOWED = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CensoredOutcomes(Result):
-    """Outcomes at a horizon, and the weights with which known ones stand for those that are not.
+    """Outcomes at a horizon, and the weights with which known outcomes stand for unknown ones.
 
     Attributes
     ----------
     y_true : ndarray of shape (n,)
         1 where the event came by the horizon, 0 where it did not; 0 as well where that is not known, with weight 0.
     sample_weight : ndarray of shape (n,)
-        One over the estimated share of rows that are followed as long as this one had to be for its outcome to be
-        known; 0 where it is not known.
+        1 / G, with G the estimated share of rows followed as long as this one had to be for a known outcome. 0 where
+        the outcome is not known.
     max_weight : float
         The largest that a weight can be: one over the least share that is followed to the horizon, in any stratum.
     horizon : float
@@ -108,7 +108,7 @@ def censored_outcomes(
     Notes
     -----
     Let T be the time of the event, C that of censoring, t the horizon, and G(u) = P(C >= u) in a row's stratum. The
-    outcome 1[T <= t] is known if C >= min(T, t), which has probability G(min(T, t)) given T and the prediction, if C
+    outcome 1[T <= t] is known if C >= min(T, t). Given T and the prediction this has probability G(min(T, t)), if C
     does not depend on them within strata. So known rows with weight 1 / G(min(T, t)) have the population's means
     (docs/weights.md). That independence is an assumption, which no rows can show. G is the product over times of
     censoring (Kaplan and Meier), where events at one time come before censoring. It is estimated, so what rests on

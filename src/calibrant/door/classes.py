@@ -127,7 +127,7 @@ class MulticlassSample:
         return self.top_ks((1,))[0]
 
     def leading(self, count: int) -> tuple[IntArray, FloatArray]:
-        """The most probable classes of each row, first of those that tie first, and their probabilities.
+        """The most probable classes of each row, the first of any that tie, and their probabilities.
 
         Both of shape (n, count).
         """
@@ -158,7 +158,7 @@ class MulticlassSample:
     def top_k(self, k: int) -> BinaryReduction:
         """Was it one of the k most probable classes? Of classes that tie, the first ones are predicted.
 
-        Sums are rounded to 14 decimals, so that those which tie on paper do.
+        Sums are rounded to 14 decimals, so that sums which tie on paper tie here.
         """
         positive_integer(k, "k")
         if k >= self.n_classes:
@@ -223,8 +223,8 @@ def multiclass_sample(
         Of two classes the event, for ``event()``; without it the second in sorted order. Numbers other than 0 and 1
         need it, and so does text with one label only. The columns are then in the order of the two labels.
     tolerance : float, optional
-        How far a row's sum may be from 1. By default 1e-5, which single precision keeps, or 5e-7 per class, what six
-        decimals lose, if that is more; 0.002 and 6e-8 per class for numbers that half precision holds.
+        How far a row's sum may be from 1. By default 1e-5, which single precision keeps, or 5e-7 per class, which six
+        decimals lose, if that is more. For numbers that half precision holds 0.002 and 6e-8 per class.
     from_logits : bool, default False
         Whether `y_prob` holds logits, whose softmax is meant: any numbers, minus infinity for a class that is
         impossible. The softmax is taken in double precision wherever a row is read.
@@ -237,8 +237,8 @@ def multiclass_sample(
     Raises
     ------
     InputError
-        If a probability is outside [0, 1] or missing, a row's sum is further from 1 than `tolerance`, a label is no
-        class, or the classes cannot be told. The message names the argument and its first bad row.
+        If a probability is outside [0, 1] or missing, or a row's sum is further from 1 than `tolerance`. If a label is
+        no class, or the classes cannot be told. The message names the argument and its first bad row.
 
     See Also
     --------

@@ -293,8 +293,8 @@ def _check_outcomes(outcome: FloatArray) -> None:
         message += ". These are 1/2 labels: pass y_true - 1; tables take the event's as pos_label (--pos-label 2)"
     elif outcome.min() >= 0.0 and (outcome == np.floor(outcome)).all():
         message += (
-            ". Of counts of events a measure takes the rates, count / trials; of labels of classes, 1 where the class "
-            "is the one whose probability y_prob is, and 0 elsewhere"
+            ". Of counts of events a measure takes the rates, count / trials. Of labels of classes it takes 1 where "
+            "the class is the one whose probability y_prob is, and 0 elsewhere"
         )
     raise InputError("y_true", message, row=row)
 

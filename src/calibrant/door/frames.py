@@ -67,8 +67,8 @@ class Results(tuple[R, ...]):
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """Return a data frame of this library, "pandas", "polars" or "pyarrow": a row for each result.
 
-        The columns are named as the results' attributes are, with the ends of intervals as ``..._low`` and
-        ``..._high``; a key has the columns that it is of. Arrays within a result are left out.
+        The columns have the names of the results' attributes, with ``..._low`` and ``..._high`` for the ends of
+        intervals. A key has the columns that it is of. Arrays within a result are left out.
 
         Raises
         ------

@@ -199,7 +199,7 @@ class Premises(Result):
             "excluded": f"{counted(self.n_excluded, 'bad row')} left out (exclude_bad)." if self.exclude_bad else None,
             "complete": None
             if self.complete
-            else "What was left out when a sketch, or a state of an older layout, was made is not known.",
+            else "A sketch, or a state of an older layout, does not say which rows it left out.",
             "excluded_baseline": self._excluded_baseline(),
             "top_label": "Only the most probable class was gated; single classes were not looked at."
             if self.top_label
@@ -220,7 +220,7 @@ class Premises(Result):
         return "\n".join(["Taken as given:", *(f"  {sentence}" for sentence in self.sentences)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every value by name, and ``sentences``, those that apply."""
+        """Return every value by name, and the ``sentences`` that apply."""
         label = self.pos_label.item() if hasattr(self.pos_label, "item") else self.pos_label
         plain = label if label is None or isinstance(label, bool | int | float | str) else str(label)
         values: dict[str, Any] = Result.to_dict(self)

@@ -100,15 +100,15 @@ class CalibrationMonitor:
     Notes
     -----
     There are 70 departures from calibration. Most are shifts of the log-odds by 0.3 or 1 either way, in one of 2, 4 or
-    8 equal parts of [0, 1]. Others are shifts everywhere (by 0.03 or 0.1 as well), and slopes of 0.5 to 2. The
-    likelihood ratio of the outcomes under a departure against the forecasts is a martingale that begins at 1, if each
-    outcome is 1 with the probability forecast given all that came before. Capital 1 / (t (t + 1)) is put on all
-    departures equally as batch t begins, so that one that sets in late is found as well. The evidence is the value of
-    the bets plus the capital not yet bet. By Ville's inequality it ever reaches 1 / level with probability at most
-    level. The forecasts may depend on past outcomes in any way; the rows' order within a batch does not matter. Where a
-    batch ends must not be chosen by looking at its outcomes. Batches are known by fingerprints of their rows, so that
-    one that is added again is refused unless so few rows may be equal by chance (docs/identity.md). Up to 4,096 are
-    remembered one by one, and memory does not grow otherwise; 1.4 microseconds per row.
+    8 equal parts of [0, 1]. Others are shifts everywhere (by 0.03 or 0.1 as well), and slopes of 0.5 to 2. Suppose that
+    each outcome is 1 with the probability forecast, given all that came before. Then the likelihood ratio of the
+    outcomes under a departure against the forecasts is a martingale that begins at 1. Capital 1 / (t (t + 1)) is put on
+    all departures equally as batch t begins. So a late departure is found as well. The evidence is the value of the
+    bets plus the capital not yet bet. By Ville's inequality it ever reaches 1 / level with probability at most level.
+    The forecasts may depend on past outcomes in any way. The rows' order within a batch does not matter. Where a batch
+    ends must not be chosen by looking at its outcomes. Batches are known by fingerprints of their rows. One that is
+    added again is refused, unless so few rows may be equal by chance (docs/identity.md). Up to 4,096 are remembered one
+    by one, and memory does not grow otherwise. Cost: 1.4 microseconds per row.
 
     References
     ----------
@@ -186,13 +186,13 @@ class CalibrationMonitor:
         Raises
         ------
         InputError
-            If outcomes are rates, weights differ, cells are wider than is said, or an earlier batch held these rows,
-            beyond chance; the monitor stays as it was.
+            If outcomes are rates, weights differ, or cells are wider than is said. If an earlier batch held these rows,
+            beyond chance. The monitor stays as it was.
 
         Notes
         -----
-        Within a cell -log(1 + v (e^h - 1)) is convex in the forecast v, so its mean over the rows is no less than its
-        value at their mean: evidence from cells is at most that from the rows, and as valid. A slope counts with its
+        Within a cell -log(1 + v (e^h - 1)) is convex in the forecast v. So its mean over the rows is no less than its
+        value at their mean. Evidence from cells is at most that from the rows, and as valid. A slope counts with its
         value at the middle of each cell.
         """
         flag(distinct, "distinct")

@@ -51,7 +51,7 @@ class Advice(Result):
     words : str
         What to do, in a sentence or two; or why nothing is advised.
     chosen : str or None
-        "averaged" where the averaged map is advised, of classes the name of a map; "unchanged" where none is;
+        "averaged" where the averaged map is advised; of classes the name of a map. "unchanged" where none is advised.
         "constant" where predictions are not proved to carry information. None where nothing was fitted.
     scores : tuple of RecalibrationScore
         Of classes: cross-fitted scores, "unchanged" first.

@@ -92,8 +92,8 @@ def audit(
         Every statement about chance then goes by group. With more than two classes whole vectors and pairs are then not
         tested.
     sampling_fractions : mapping, optional
-        Share of rows that were kept of each outcome, such as ``{0: 0.1, 1: 1.0}``: all is said of the population that
-        rows were kept from, one by one. Without weights and trials, for one column of predictions.
+        Share of rows that were kept of each outcome, such as ``{0: 0.1, 1: 1.0}``. Every number is then about the
+        population that rows were kept from, one by one. Without weights and trials, for one column of predictions.
     outcome_free_weights : bool, default False
         Declare that weights say nothing of outcomes at a given prediction: weights then stay where outcomes are drawn.
     max_weight : float, optional

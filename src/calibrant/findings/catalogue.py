@@ -596,7 +596,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         differ = disagreement(audit)
         if differ is not None:
             said.append(differ)
-        said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
+        said.append("Found segments hold if the predictions were not fitted to these rows.")
     if audit.periods:
         said.append(periods_in_words(audit.periods))
     if audit.group_line is not None:

@@ -173,8 +173,8 @@ class ClassFindings(Result):
     tests : mapping of str to Evidence
         Tests of all classes one by one, and of whole vectors.
     state : str or None
-        What the single classes show: "worth correcting" if one is found whose error is not proved too small to matter,
-        "too small to matter" if all that are found are. None if none is found.
+        What the single classes show. "worth correcting": one is found whose error is not proved too small to matter.
+        "too small to matter": the errors of all that are found are. None if none is found.
     confusions : tuple of Confusion
         Pairs of predicted and actual class that err, the clearest first, at most 100.
     n_confusions : int or None

@@ -368,7 +368,7 @@ def _not_of_the_same_rows(
     if len(known) < len(rows):
         return "that takes single, unweighted rows with outcomes 0 or 1"
     if any(audit.n_excluded for audit in audits):
-        return "bad rows were left out, so those that are left may not be the same"
+        return "bad rows were left out, so the other rows may not be the same"
     y_true = known[0][0]
     if not by_items and any(each[0].size != y_true.size or (each[0] != y_true).any() for each in known):
         return (

@@ -88,9 +88,9 @@ class Answer(Result):
     state : str
         With K classes that of the most probable one, unless single classes show more.
     direction : str or None
-        "too high", "too low", "too confident" (too high where predictions are high and too low where they are low),
-        "not confident enough" (the reverse) or "uneven" (no shift and no slope of the log-odds repairs half of it).
-        None where calibration is not rejected.
+        "too high" or "too low". "too confident": too high where predictions are high and too low where they are low.
+        "not confident enough": the reverse. "uneven": no shift and no slope of the log-odds repairs half of it. None
+        where calibration is not rejected.
     size : float
         Lower distance from calibration of these rows, in probability units: the smallest average change of the
         predictions that would make them calibrated. Where it is known within a bracket, the upper end.
@@ -100,9 +100,9 @@ class Answer(Result):
     pvalue : float or None
         Of `calibration_test`; None where it was not run.
     action : str
-        "recalibrate", "leave unchanged", "collect more rows", "predict the base rate", "check the labels" (events are
-        fewer where predictions are higher), "look closer" (no recalibration helps), "look at the parts" (segments or
-        periods are miscalibrated, and all rows together are not) or "none" (nothing is advised).
+        "recalibrate", "leave unchanged", "collect more rows" or "predict the base rate". "check the labels": events are
+        fewer where predictions are higher. "look closer": no recalibration helps. "look at the parts": segments or
+        periods are miscalibrated, and all rows together are not. "none": nothing is advised.
     headline : str
         Direction and reality, in a sentence or two.
     details : tuple of str
@@ -454,8 +454,8 @@ def disagreement(audit: Audit) -> str | None:
     one, other = ("by name", "in the search") if by_name else ("in the search", "by name")
     few, level = f"{100.0 * audit.level:g}%", f"{audit.level:g}"
     return (
-        f"{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule: by name "
-        f"at most {few} of the segments called off are expected to be false alarms; in the search the chance "
+        f"{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule. "
+        f"By name at most {few} of the segments called off are expected to be false alarms. In the search the chance "
         f"that any calibrated one is called off is at most {level}."
     )
 

@@ -67,8 +67,8 @@ class Reliability(Result):
     outcome : ndarray of shape (t,)
         Outcome rate there: the mean of the averaged map's posterior. NaN where no prediction is near.
     isotonic : ndarray of shape (t,)
-        Event rate there by isotonic regression of outcomes on predictions (CORP), on a straight line between two
-        distinct predictions: it needs no prior, and never falls.
+        Event rate there by isotonic regression of outcomes on predictions (CORP). It is a straight line between two
+        distinct predictions, needs no prior, and never falls.
     band_lower, band_upper : ndarray of shape (t,) or None
         Simultaneous band: it holds the whole curve with posterior probability 1 - level. None where there is no band;
         NaN where no prediction is near.

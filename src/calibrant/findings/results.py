@@ -115,7 +115,7 @@ class Audit(Finding):
     advice : Advice
         What to do: recalibrations compared.
     classes : ClassFindings or None
-        For K classes, what was found beyond the top label, to which all else refers; None for one probability per row.
+        For K classes, the findings beyond the top label, to which all else refers. None for one probability per row.
     population : PopulationBounds or None
         Confidence bounds for the population; None for event rates, and for weights, trials or groups without
         `max_weight`.
@@ -160,8 +160,8 @@ class Audit(Finding):
     gate : GateResult or None
         Whether the population's lower distance is proved to be within `max_distance`; None if no bound is known.
     auc : float or None
-        Probability that a row with the event has a higher prediction than one without (ties count half): how well the
-        predictions rank, which calibration does not say. None if there is only one outcome.
+        Probability that a row with the event has a higher prediction than one without; ties count half. It says how
+        well the predictions rank, which calibration does not. None if there is only one outcome.
     cost_of_acting : Cost or None
         What acting on the predictions loses, at the given threshold or the worst one; None if not computed.
     acting : Acting or None

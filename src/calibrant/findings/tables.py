@@ -464,8 +464,8 @@ def audit_table(
     Parameters
     ----------
     table : str, path, table or CalibrationSketch
-        A CSV, Parquet, JSON lines or Arrow file, a folder or a pattern of such files (the names of folders such as
-        ``day=2026-01-31`` are a column). A dataset of pyarrow. A frame of pandas, polars or pyarrow. A lazy table of
+        A CSV, Parquet, JSON lines or Arrow file. A folder or a pattern of such files; the names of folders such as
+        ``day=2026-01-31`` are a column. A dataset of pyarrow. A frame of pandas, polars or pyarrow. A lazy table of
         polars, DuckDB, PySpark, Dask or Ibis; or a `CalibrationSketch`, or a file of sketches, whose other columns are
         keys.
     y_true, y_prob, sample_weight : str, optional
@@ -512,7 +512,7 @@ def audit_table(
     max_depth : int, default 2
         With `find`: the most columns that a segment combines.
     filesystem : FileSystem or str, optional
-        Where to look for a file, a folder or a pattern: a file system of pyarrow or fsspec, an address such as
+        Where to look for a file, a folder or a pattern. A file system of pyarrow or fsspec, an address such as
         ``"s3://bucket"``, or ``"s3"``, ``"gcs"``. By default this machine. Parquet, CSV and Arrow files.
     distinct : bool, default False
         Say that files, or sketches, of equal contents hold other rows each; they are refused without it. The same file

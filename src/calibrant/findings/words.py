@@ -26,8 +26,8 @@ _TOLD = 3  # segments that a sentence names
 _ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
 CELLS_MIX_WEIGHTS = (
-    "weights may tell outcomes, and sums in cells do not say how; read the rows one by one, or declare with "
-    "--outcome-free-weights (in Python outcome_free_weights=True) that weights say nothing of outcomes"
+    "weights may tell outcomes, and sums in cells do not say how. Read the rows one by one, or declare that weights "
+    "say nothing of outcomes: --outcome-free-weights (in Python outcome_free_weights=True)"
 )
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions stands out."
@@ -242,7 +242,7 @@ def segment_intervals(level: float) -> str:
     """What the intervals beside the q-values are, and why the two may differ."""
     return (
         f"q decides, by all predictions of a segment and by parts of them. An interval is of the mean of outcome minus "
-        f"prediction alone, in all segments at once with {confidence(level)} confidence: it asks more, and may hold 0 "
+        f"prediction alone, in all segments at once with {confidence(level)} confidence. It asks more, and may hold 0 "
         f"where q is small."
     )
 

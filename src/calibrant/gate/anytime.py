@@ -77,9 +77,9 @@ class CalibrationGate:
 
     Notes
     -----
-    "Within" rests on capital that is put on bets fixed beforehand, and grows while the sample's lower distance stays
-    below the limit; "beyond" on the same bets on potentials learned from earlier rows. If a verdict is wrong, that
-    capital is a supermartingale, which ever reaches 1 / level with probability at most level (docs/bounds.md). Ends
+    "Within" rests on capital that is put on bets fixed beforehand. It grows while the sample's lower distance stays
+    below the limit. "Beyond" rests on the same bets on potentials learned from earlier rows. If a verdict is wrong,
+    that capital is a supermartingale. It ever reaches 1 / level with probability at most level (docs/bounds.md). Ends
     once proved stay, so a verdict is never taken back. Rows must be independent draws from one population; where a
     batch ends may depend on earlier batches, not on its own outcomes. The order of rows in a batch does not matter.
     Rows with weights are bet on by their weight as a share of `max_weight`. For a sketch of such rows bounds on their
@@ -154,8 +154,8 @@ class CalibrationGate:
         Raises
         ------
         InputError
-            If a column cannot be used, the rows and those before cannot be of one population, or they were added
-            before; the gate stays as it was.
+            If a column cannot be used, or the rows were added before. If they and earlier rows cannot be of one
+            population. The gate stays as it was.
         """
         if sample_weight is None and self.max_weight is not None:
             raise InputError("sample_weight", "is needed: this gate has a max_weight, so its rows have weights")
@@ -187,7 +187,7 @@ class CalibrationGate:
         distinct: bool = False,
         origin: Origin | None = None,
     ) -> GateResult:
-        """As `update`, of the rows after those that were added before; what is remembered is all of them."""
+        """As `update`, of rows that follow the ones added before. The gate remembers all of them."""
         part = slice(after.count, None)
         y, v, w = rows.y[part], rows.v[part], None if rows.w is None else rows.w[part]
         if self.max_weight is None:
@@ -220,8 +220,8 @@ class CalibrationGate:
         Raises
         ------
         InputError
-            If it has no rows, outcomes other than 0 and 1, another resolution, or weights where the gate has no
-            `max_weight` or a smaller one, or it holds rows that were added before; the gate stays as it was.
+            If it has no rows, outcomes other than 0 and 1, or another resolution. If it has weights where the gate has
+            no `max_weight` or a smaller one. If it holds rows that were added before. The gate stays as it was.
         """
         return self.add_sketch(sketch, None, once=once, distinct=distinct)
 

@@ -161,7 +161,7 @@ def expected_calibration_error(
         Bins of equal width, of equal mass, or one for every distinct prediction. Bins are right-closed, (lower, upper];
         the first also holds 0, so no row is lost and 1 has no bin of its own. Equal-width edges are the doubles
         ``numpy.linspace(0, 1, n_bins + 1)``. The k-th equal-mass edge is the smallest prediction with at least k /
-        n_bins of the mass at or below it, so ties are never split, and there may be fewer bins. If that is 0 itself,
+        n_bins of the mass at or below it. So ties are never split, and there may be fewer bins. If that is 0 itself,
         the rows at 0 are the first bin.
     norm : {"l1", "l2", "max"}
         Mean absolute gap, root of the mean squared gap, or largest gap.
@@ -182,9 +182,9 @@ def expected_calibration_error(
 
     Notes
     -----
-    Not a consistent measure: it jumps when a prediction crosses an edge, errors cancel within a bin, and with exact
-    level sets it is discontinuous (Lemma 4.8). Equal-width and equal-mass binning are not symmetric under
-    p -> 1 - p, because bins are right-closed. Cost: a sort, then O(m) for m distinct predictions.
+    Not a consistent measure: it jumps when a prediction crosses an edge, and errors cancel within a bin. With exact
+    level sets it is discontinuous (Lemma 4.8). Equal-width and equal-mass binning are not symmetric under p -> 1 - p,
+    because bins are right-closed. Cost: a sort, then O(m) for m distinct predictions.
 
     References
     ----------

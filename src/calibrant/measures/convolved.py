@@ -203,11 +203,11 @@ def convolved_calibration_error(
     Notes
     -----
     Known as SmoothECE. Lower distance / 2 <= error (Lemma 25) <= 0.5 (d + sqrt(d^2 + 3.2 d)), d being the lower
-    distance (docs/constants.md). Residuals are spread on a grid of at least 32 nodes per bandwidth and smoothed by
-    cosine transforms, one for each step of the root finder. No mesh error remains at kinks. Since the error falls with
-    the bandwidth, the fixed point moves by no more than the error does. Only what lies within nine bandwidths of a
-    prediction is looked at, so that rare events cost no more than common ones. Cost: O(m) after the sort for m
-    distinct predictions, and transforms of about 32 nodes per bandwidth of that: 8 to 25 ms in all at 10**6.
+    distance (docs/constants.md). Residuals are spread on a grid of at least 32 nodes per bandwidth. Cosine transforms
+    smooth them, one for each step of the root finder. No mesh error remains at kinks. Since the error falls with the
+    bandwidth, the fixed point moves by no more than the error does. Only the range within nine bandwidths of a
+    prediction counts, so that rare events cost no more than common ones. Cost: O(m) after the sort for m distinct
+    predictions, and transforms of about 32 nodes per bandwidth of that range. That is 8 to 25 ms in all at 10**6.
     Residuals of one sign add up at any bandwidth, in one pass.
 
     References

@@ -20,8 +20,8 @@ def cutoff_error_from_sample(sample: Sample) -> float:
     cutoff_error_from_sample,
     sentence="Largest total error of the rows whose predictions lie between two cutoffs.",
     definition=(
-        "The maximum over intervals of |sum of w (y - v)| over the rows whose predictions lie there, weights adding up "
-        "to 1: highest less lowest point of the running sum; between 0 and 1."
+        "The maximum over intervals of |sum of w (y - v)| over the rows whose predictions lie there; weights add up "
+        "to 1. It is the highest less the lowest point of the running sum; between 0 and 1."
     ),
     source=(
         "Rossellini, Soloff, Barber, Ren and Willett, Can a calibration metric be both testable and actionable?, "
@@ -60,10 +60,11 @@ def cutoff_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
 
     Notes
     -----
-    Whoever acts where a prediction lies between two cutoffs, and expects as many events as predicted, is off by at most
-    this share of all rows. Smooth error <= 3/2 * error, averaged two-bin error <= 2 * error (docs/two-bin.md). The
-    distance does not bound it: a tiny change of the predictions can change it by 1/2. It is the range of the cumulative
-    differences, divided by the number of rows; `cumulative_calibration_test` tests it. Cost: a sort, then one pass.
+    Suppose that you act where a prediction lies between two cutoffs, and expect as many events as predicted. Then you
+    are off by at most this share of all rows. Smooth error <= 3/2 * error, averaged two-bin error <= 2 * error
+    (docs/two-bin.md). The distance does not bound it: a tiny change of the predictions can change it by 1/2. It is the
+    range of the cumulative differences, divided by the number of rows; `cumulative_calibration_test` tests it. Cost: a
+    sort, then one pass.
 
     References
     ----------

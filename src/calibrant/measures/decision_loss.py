@@ -159,8 +159,8 @@ def monotone_decision_loss(y_true: Column, y_prob: Column, *, sample_weight: Col
     Returns
     -------
     float
-        The largest loss over all decisions whose payoffs lie in [0, 1], in payoff per row, between 0 and 1; 0 only if
-        no other increasing use of the predictions is worth more in any of them.
+        The largest loss over all decisions whose payoffs lie in [0, 1], in payoff per row, between 0 and 1. It is 0
+        only if no other increasing use of the predictions is worth more in any decision.
 
     Raises
     ------
@@ -173,11 +173,11 @@ def monotone_decision_loss(y_true: Column, y_prob: Column, *, sample_weight: Col
 
     Notes
     -----
-    Regret at threshold t is the most that acting from another prediction on gains, for payoffs t of leaving a row
-    without the event alone and 1 - t of acting on one with it. Every decision with payoffs in [0, 1] is a mixture of
-    thresholds with mean 1/2 and mass 2, so that the worst one costs twice the regret's concave envelope at 1/2
-    (docs/decisions.md has the proof). Smooth error ^ 2 <= miscalibration part of the Brier score <= decision loss <=
-    2 * cutoff error. Like the cutoff error it is not continuous in the predictions. Cost: a sort, then O(m).
+    Regret at threshold t is the most that acting from another prediction on gains. Leaving a row without the event
+    alone pays t, and acting on one with it 1 - t. Every decision with payoffs in [0, 1] is a mixture of thresholds with
+    mean 1/2 and mass 2. So the worst one costs twice the regret's concave envelope at 1/2 (docs/decisions.md has the
+    proof). Smooth error ^ 2 <= miscalibration part of the Brier score <= decision loss <= 2 * cutoff error. Like the
+    cutoff error it is not continuous in the predictions. Cost: a sort, then O(m).
 
     References
     ----------

@@ -115,13 +115,13 @@ def calibration_distance(
 
     Notes
     -----
-    min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part to
-    its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact, in seconds at n = 2,000 to 10,000,
-    longer if many partitions are equally good (docs/benchmarks-distances.md). In general the problem is NP-hard
-    (Theorem 2). Rows with equal predictions are separate elements, unlike in `upper_calibration_distance`. With
-    `element` it is the distance of the empirical domain: of n independent rows of k elements, it is off the domain's by
-    at most 1.5 sqrt((2 k - 1) / n) on average, and hardly above it at any k (Theorem 3, docs/hardness.md). Cost: a
-    search, exponential in the worst case, which `time_limit` ends.
+    The minimum over calibrated predictors g of E|f - g|. Equally, the least cost over partitions of the elements of
+    moving each part to its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact. It takes
+    seconds at n = 2,000 to 10,000, longer if many partitions are equally good (docs/benchmarks-distances.md). In
+    general the problem is NP-hard (Theorem 2). Rows with equal predictions are separate elements, unlike in
+    `upper_calibration_distance`. With `element` it is the distance of the empirical domain. Of n independent rows of k
+    elements it is off the domain's by at most 1.5 sqrt((2 k - 1) / n) on average. It is hardly above it at any k
+    (Theorem 3, docs/hardness.md). Cost: a search, exponential in the worst case, which `time_limit` ends.
 
     References
     ----------
@@ -215,10 +215,9 @@ def upper_calibration_distance(
 
     Notes
     -----
-    min over functions k of one prediction, with k(f) calibrated, of E|f - k(f)|: the true distance of the domain whose
-    elements are the distinct predictions with their mean outcomes. At least the true distance and at most the
-    interval calibration error.
-    Cost: a search, exponential in the worst case, which `time_limit` ends.
+    The minimum of E|f - k(f)| over functions k of one prediction with k(f) calibrated. It is the true distance of the
+    domain whose elements are the distinct predictions with their mean outcomes. At least the true distance and at most
+    the interval calibration error. Cost: a search, exponential in the worst case, which `time_limit` ends.
 
     References
     ----------

@@ -117,7 +117,7 @@ def _from_sample(sample: Sample) -> float:
         "Least binned error plus average bin width over all ways to bin: a bound on the distance from calibration."
     ),
     definition=(
-        "The exact minimum over partitions of the predictions into intervals; an interval is as wide as the "
+        "The exact minimum over partitions of the predictions into intervals. An interval is as wide as the "
         "predictions in it, so a single value has width 0."
     ),
     source=(
@@ -141,8 +141,9 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
 
     Returns
     -------
-    float The exact minimum over partitions of the predictions into intervals. An interval is as wide as the predictions
-    in it, so a single value has width 0.
+    float
+        The exact minimum over partitions of the predictions into intervals. An interval is as wide as the predictions
+        in it, so a single value has width 0.
 
     Raises
     ------
@@ -157,8 +158,8 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
     -----
     upper distance <= interval error <= 4 * root of the lower distance (Theorem 6.2). It is discontinuous in the
     predictions (Lemma 6.9). `interval_calibration_partition` returns the partition that attains it. Cost: a sort, then
-    a dynamic program over m distinct predictions in O(m log m) time and O(m) memory for any data: 0.3 s at 10**6
-    calibrated predictions, 0.9 s at the worst of 38 kinds that were tried.
+    a dynamic program over m distinct predictions in O(m log m) time and O(m) memory for any data. At 10**6 predictions
+    it takes 0.3 s if they are calibrated, and 0.9 s at the worst of 38 kinds that were tried.
 
     References
     ----------

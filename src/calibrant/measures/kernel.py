@@ -142,8 +142,8 @@ def kernel_calibration_error(
         Non-negative weights.
     kernel : {"laplace", "gaussian"}
         ``exp(-|u - v| / bandwidth)`` or ``exp(-(u - v)**2 / (2 * bandwidth**2))``. Only the Laplace kernel gives a
-        consistent measure: for the Gaussian there are predictors whose kernel error is exponentially small while
-        their smooth calibration error is only polynomially small (Theorem 8.6).
+        consistent measure. For the Gaussian there are predictors whose kernel error is exponentially small, and their
+        smooth calibration error only polynomially small (Theorem 8.6).
     bandwidth : float, default 1.0
         In probability units, positive. The paper's inequalities are for 1.
     unbiased : bool, default False
@@ -153,15 +153,15 @@ def kernel_calibration_error(
     -------
     float
         Between 0 and 1. With ``unbiased=True`` the signed root, sign(s) * sqrt(|s|), of the unbiased estimate s of the
-        square, which may be negative when the predictor is close to calibrated: same units as without, and
-        s = value * abs(value) is recovered without loss.
+        square. It may be negative where the predictor is close to calibrated. The units are the same, and s = value *
+        abs(value) is recovered without loss.
 
     Raises
     ------
     InputError
-        If a column or a parameter cannot be used. For ``unbiased=True`` also with a single row, and if pooled rows that
-        share a prediction do not allow their products with themselves to be separated: such rows must have outcomes of
-        0 or 1, and the same weight within each outcome.
+        If a column or a parameter cannot be used. For ``unbiased=True`` also with a single row. Pooled rows that share
+        a prediction must then have outcomes of 0 or 1, and the same weight within each outcome. Otherwise their
+        products with themselves cannot be separated.
 
     See Also
     --------

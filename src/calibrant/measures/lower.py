@@ -198,10 +198,9 @@ def _upper_end_of(certificate: LowerCertificate, sample: Sample) -> tuple[float,
     lower_distance_from_sample,
     sentence="Smallest average change that would make the predictions calibrated.",
     definition=(
-        "The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample and whose u is "
-        "calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact "
-        "distance, and above it by at most `tol` (rounding apart); `lower_calibration_certificate` says what was "
-        "reached."
+        "The minimum of E|u - v| over joint distributions of (u, v, y). Their (v, y) is the sample, and their u is "
+        "calibrated: E[y | u] = u. From 0 to 1/2 for the best, at most 1. Never below the exact distance, and above it "
+        "by at most `tol` (rounding apart); `lower_calibration_certificate` says what was reached."
     ),
     source=(
         "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 5.3."
@@ -231,10 +230,10 @@ def lower_calibration_distance(
     Returns
     -------
     float
-        The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample and whose u is
-        calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact distance, and
-        above it by at most `tol`. Where that is not reached, which double precision may not allow for a `tol` below
-        1e-11, a RuntimeWarning says what is. A smaller `tol` never gives a wider bracket.
+        The minimum of E|u - v| over joint distributions of (u, v, y). Their (v, y) is the sample, and their u is
+        calibrated: E[y | u] = u. From 0 to 1/2 for the best, at most 1. Never below the exact distance, and above it by
+        at most `tol`. Where that is not reached, which double precision may not allow for a `tol` below 1e-11, a
+        RuntimeWarning says what is. A smaller `tol` never gives a wider bracket.
 
     Raises
     ------
@@ -247,10 +246,10 @@ def lower_calibration_distance(
 
     Notes
     -----
-    The best lower bound of the true distance that predictions and outcomes alone allow (Theorem 5.5), at least a
-    sixteenth of that distance's square (Theorem 6.2), and between half the smooth calibration error (Theorem 7.3)
-    and twice it (docs/lower.md; both sharp). At most the exact level-set error.
-    Cost: a sort, then near-linear; docs/lower.md describes the method.
+    The best lower bound of the true distance that predictions and outcomes alone allow (Theorem 5.5). At least a
+    sixteenth of that distance's square (Theorem 6.2). Between half the smooth calibration error (Theorem 7.3) and twice
+    it; both are sharp (docs/lower.md). At most the exact level-set error. Cost: a sort, then near-linear; docs/lower.md
+    describes the method.
 
     References
     ----------
@@ -291,7 +290,7 @@ def lower_calibration_certificate(
         Width of the bracket asked for. If double precision does not allow it the bracket that was reached is returned,
         and `converged` is False.
     method : {"interior-point", "first-order"}
-        The second is the nearly-linear-time paper's own method, an independent check for `tol` of at least 0.002: its
+        The second is the nearly-linear-time paper's own method, an independent check for `tol` of at least 0.002. Its
         cost is linear in the rows after the sort, but grows like 1 / tol**3.
 
     Returns

@@ -106,9 +106,9 @@ def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample
     Returns
     -------
     float
-        Its cost, plus the mass by which its marginal of (v, y) differs from the sample, plus its calibration error
-        sum over u of abs(sum of mass * (y - u)): surplus outcomes can be moved to 0 or 1 at that price. Infinite
-        if a mass is negative or a prediction lies outside [0, 1].
+        Its cost, plus the mass by which its marginal of (v, y) differs from the sample, plus its calibration error.
+        That error is the sum over u of abs(sum of mass * (y - u)). At that price surplus outcomes can be moved to 0 or
+        1. Infinite if a mass is negative or a prediction lies outside [0, 1].
 
     Raises
     ------
@@ -175,8 +175,9 @@ def check_potentials(
 
     Returns
     -------
-    float The mean of r_y(v), r extended by R(u) = max over nodes of (height - distance), which is 1-Lipschitz, less the
-    largest value of (1 - u) R0(u) + u R1(u) over all u in [0, 1] if that is positive. At least 0.
+    float
+        The mean of r_y(v), less the maximum over u in [0, 1] of (1 - u) R0(u) + u R1(u) if positive. R(u) = max over
+        nodes of (height - distance) extends r, and is 1-Lipschitz. At least 0.
 
     Raises
     ------

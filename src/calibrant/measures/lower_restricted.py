@@ -38,8 +38,8 @@ def restricted_lower_distance(
     Returns
     -------
     float
-        The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample, and whose u is among
-        `values` and calibrated, E[y | u] = u. Attained by a coupling, so never below the exact minimum except by
+        The minimum of E|u - v| over joint distributions of (u, v, y). Their (v, y) is the sample. Their u is among
+        `values` and calibrated: E[y | u] = u. Attained by a coupling, so never below the exact minimum except by
         rounding; above it by at most 1e-9, which is proved each time.
 
     Raises

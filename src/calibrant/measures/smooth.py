@@ -30,8 +30,8 @@ class Witness(Result):
     Attributes
     ----------
     value : float
-        What the witness proves: the sum of mass * (outcome - prediction) * height, rounded down by more than the
-        arithmetic can have erred and the heights can have been rounded. At least 0.
+        What the witness proves: the sum of mass * (outcome - prediction) * height. It is rounded down by more than the
+        errors of arithmetic and of rounded heights. At least 0.
     upper : float
         Value of a dual solution, rounded up likewise: no 1-Lipschitz function into [-1, 1] attains more. At most
         1.1e-14 above `value` up to 10**7 rows.
@@ -285,7 +285,7 @@ def _rounding(sample: Sample) -> float:
         "abruptly."
     ),
     definition=(
-        "The maximum over 1-Lipschitz functions h from [0, 1] to [-1, 1] of the mean of (y - v) h(v), in "
+        "The maximum of the mean of (y - v) h(v) over 1-Lipschitz functions h from [0, 1] to [-1, 1]. In "
         "probability units, between 0 and 1. Exact up to rounding; 0 only if every distinct prediction equals its "
         "outcomes' mean."
     ),
@@ -311,7 +311,7 @@ def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
     Returns
     -------
     float
-        The maximum over 1-Lipschitz functions h from [0, 1] to [-1, 1] of the mean of (y - v) h(v), in probability
+        The maximum of the mean of (y - v) h(v) over 1-Lipschitz functions h from [0, 1] to [-1, 1]. In probability
         units, between 0 and 1. Exact up to rounding; 0 only if every distinct prediction equals its outcomes' mean.
 
     Raises
@@ -325,10 +325,10 @@ def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
 
     Notes
     -----
-    It is within constant factors of the lower distance from calibration: distance / 2 <= error <= 2 * distance
-    (docs/lower.md and Theorem 7.3; both are sharp), and continuous in the predictions, which binned errors are not.
-    Cost: a sort, then O(m log m) for m distinct predictions in the worst case. `smooth_calibration_witness` returns
-    the maximiser.
+    It is within constant factors of the lower distance from calibration: distance / 2 <= error <= 2 * distance. Both
+    are sharp (docs/lower.md and Theorem 7.3). It is continuous in the predictions, which binned errors are not. Cost: a
+    sort, then O(m log m) for m distinct predictions in the worst case. `smooth_calibration_witness` returns the
+    maximiser.
 
     References
     ----------

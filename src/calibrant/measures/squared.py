@@ -52,7 +52,7 @@ def squared_calibration_error(
     -------
     float
         In squared probability units. The plug-in estimate lies in [0, 1]. The debiased one is unbiased for groups that
-        always hold two rows or more, and so falls below zero about half the time where calibration is perfect.
+        always hold two rows or more. So it falls below zero about half the time where calibration is perfect.
 
     Raises
     ------
@@ -65,17 +65,17 @@ def squared_calibration_error(
 
     Notes
     -----
-    With s the prediction of a group, r the mean of y there, p its share of the n rows: the plug-in estimator is
-    sum p (s - r)**2, the cancelling one is sum p [(s - r)**2 - r (1 - r) / (p n - 1)]. The bracket is the mean of
-    (y_i - s) (y_j - s) over pairs of different rows, which is how it is computed, and which carries over to weights
-    (pairs weigh w_i w_j) and to event rates. A group with one row has no pair and adds 0; rows of
-    less than 1e-150 of the largest weight make no pairs.
+    Let s be the prediction of a group, r the mean of y there, p its share of the n rows. The plug-in estimator is sum p
+    (s - r)**2. The cancelling one is sum p [(s - r)**2 - r (1 - r) / (p n - 1)]. The bracket is the mean of (y_i - s)
+    (y_j - s) over pairs of different rows. It is computed so, and carries over to weights (pairs weigh w_i w_j) and to
+    event rates. A group with one row has no pair and adds 0; rows of less than 1e-150 of the largest weight make no
+    pairs.
 
-    It is not one of the registered measures: each of those is unchanged if all rows are written twice or one is split
-    in two, but this one rightly takes such rows for new evidence, and it may be negative. `sample_weight` means
-    importance, so a row of weight 2 is not two rows. It is not consistent either: with one row per prediction there is
-    nothing to estimate. Use it on predictions of few values, such as `recalibration.ScalingBinning` makes. Cost: a
-    sort, then O(n).
+    It is not one of the registered measures. Each of those is unchanged if all rows are written twice or one is split
+    in two. This one rightly takes such rows for new evidence, and it may be negative. `sample_weight` means importance,
+    so a row of weight 2 is not two rows. It is not consistent either: with one row per prediction there is nothing to
+    estimate. Use it on predictions of few values, such as `recalibration.ScalingBinning` makes. Cost: a sort, then
+    O(n).
 
     References
     ----------

@@ -66,9 +66,9 @@ def averaged_two_bin_calibration_error(
     Returns
     -------
     float
-        The integral over q from 0 to 1 of |A(q)| + |B(q)|, or the root of that of A(q)**2 + B(q)**2, where A and B are
-        the sums of w (y - v) over the rows of v < q and of v >= q, weights adding up to 1. In probability units,
-        between 0 and 1; 0 only if every distinct prediction equals its outcomes' mean.
+        The integral over q from 0 to 1 of |A(q)| + |B(q)|, or of A(q)**2 + B(q)**2 and then its root. A and B are the
+        sums of w (y - v) over the rows of v < q and of v >= q. Weights add up to 1. In probability units, between 0 and
+        1; 0 only if every distinct prediction equals its outcomes' mean.
 
     Raises
     ------
@@ -81,8 +81,8 @@ def averaged_two_bin_calibration_error(
 
     Notes
     -----
-    With norm="l1", lower distance <= error <= 3 * lower distance, and 2/3 * smooth error <= error <= 2 * smooth error
-    (docs/two-bin.md has the proofs), so in one pass it bounds the lower distance from above. Continuous in the
+    With norm="l1", lower distance <= error <= 3 * lower distance, and 2/3 * smooth error <= error <= 2 * smooth error.
+    So in one pass it bounds the lower distance from above. docs/two-bin.md has the proofs. Continuous in the
     predictions. Cost: a sort, then one pass.
 
     References
@@ -137,8 +137,8 @@ def squared_averaged_two_bin_error(
     -----
     The mean of (y - v) (y' - v') (1 - |v - v'|) over all pairs of rows. Debiased, over pairs of different rows, which
     weigh w w'. For independent outcomes with probabilities p its expectation is sum w**2 p (1 - p) plus its value with
-    p in place of the outcomes, and so least for v = p, at any number of rows. **Rank predictors by the default, never
-    by the debiased form**, which is not truthful: leaving out (y - v)**2 rewards predictions that are scattered about
+    p in place of the outcomes. So it is least for v = p, at any number of rows. **Rank predictors by the default, never
+    by the debiased form**, which is not truthful. Leaving out (y - v)**2 rewards predictions that are scattered about
     the probabilities. Rows of less than 1e-150 of the largest weight make no pairs.
 
     It is not one of the registered measures: its unit is squared, and debiased it takes rows that are written twice for

@@ -51,8 +51,8 @@ class AveragedScaling(AveragedCurve, Recalibrator):
 
     Notes
     -----
-    Bayesian model averaging with Laplace's approximation: the same map for the same rows in any order, without a seed
-    or held-out rows (docs/recalibration.md has priors and proofs). With few rows it is near the identity, with many it
+    Bayesian model averaging with Laplace's approximation. The same rows in any order give the same map, without a seed
+    or held-out rows. docs/recalibration.md has priors and proofs. With few rows it is near the identity, with many it
     follows any smooth curve. Weighted rows count as Kish's effective number. Cost: a sort, then a tenth of a second.
 
     References
@@ -91,9 +91,9 @@ class AveragedScaling(AveragedCurve, Recalibrator):
     ) -> Self:
         """Fit the map to predictions and outcomes; rows count as what they are worth, in any order.
 
-        Weighted rows count as Kish's effective number of them, rows of `trials` as that many outcomes, where
-        `y_true` is the share of events, and rows of `groups` as their number over the design effect. Of rows that were
-        kept by outcome, with `sampling_fractions` or weights of two values that undo them, each counts as one.
+        Weighted rows count as Kish's effective number of them. Rows of `trials` count as that many outcomes, of which
+        `y_true` is the share of events. Rows of `groups` count as their number over the design effect. Rows that were
+        kept by outcome count as one each: with `sampling_fractions`, or with weights of two values that undo them.
 
         Raises
         ------

@@ -39,8 +39,8 @@ class Recalibrator(Curve, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jso
     """A map from one predicted probability to a corrected one, fitted to outcomes.
 
     ``fit(y_prob, y_true, sample_weight=None)`` and ``predict(y_prob)`` take columns of shape (n,), or tables of shape
-    (n, 1). ``transform`` is ``predict``, so that steps can be chained in a pipeline, and ``score`` is minus the Brier
-    score, so that a grid search can choose between them.
+    (n, 1). ``transform`` is ``predict``, so that a pipeline can chain steps. ``score`` is minus the Brier score, so
+    that a grid search can choose between them.
 
     See Also
     --------

@@ -64,9 +64,9 @@ class HistogramBinning(HistogramBinningCurve, Recalibrator):
     n_bins : int, default 15
         Number of bins; there are fewer where ties or few rows leave no more.
     strategy : {"quantile", "ceil", "uniform"}
-        Bins of equal mass, the first and larger parts of ``numpy.array_split`` where rows weigh the same. Parts of
-        ceil(n / n_bins) rows, the last of what is left, as the scaling-binning and T-Cal authors cut them (it counts
-        rows, so it takes no weights); or bins of equal width. Ties are never split: they stay with the lower part.
+        Bins of equal mass, the first and larger parts of ``numpy.array_split`` where rows weigh the same. Or parts of
+        ceil(n / n_bins) rows, the last of the remainder, as the scaling-binning and T-Cal authors cut them. This counts
+        rows, so it takes no weights. Or bins of equal width. Ties are never split: they stay with the lower part.
 
     Attributes
     ----------
@@ -180,9 +180,9 @@ class NearestCalibrated(NearestCurve, Recalibrator):
 
     Notes
     -----
-    The partition that attains the interval calibration error: the new predictor is calibrated on the sample and at most
-    `interval_error_` away from the old one on average. It follows noise: use it to ask what is near on these rows, and
-    smooth maps for new rows. It can return exact 0 and 1.
+    The partition that attains the interval calibration error. The new predictor is calibrated on the sample, and at
+    most `interval_error_` away from the old one on average. It follows noise: use it to ask what is near on these rows,
+    and smooth maps for new rows. It can return exact 0 and 1.
 
     References
     ----------

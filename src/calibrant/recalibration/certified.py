@@ -103,8 +103,8 @@ def certified_gain(
     Notes
     -----
     A map is fitted to each half (`AveragedScaling`; of classes `TemperatureScaling`), and its gain in Brier score on
-    the other half is bet on. No map of the prediction gains more than E[outcome | prediction], so that a bound of any
-    map's gain is one of the calibration error (docs/recalibration.md has the proof, and the rows that it takes). Cost:
+    the other half is bet on. No map of the prediction gains more than E[outcome | prediction]. So a lower bound of any
+    map's gain is one of the calibration error. docs/recalibration.md has the proof, and the rows that it takes. Cost:
     two fits and a few passes over the rows.
 
     References

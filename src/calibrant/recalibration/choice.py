@@ -30,9 +30,9 @@ class RecalibrationChoice(Result):
     Attributes
     ----------
     chosen : str
-        "averaged" where `AveragedScaling` is advised; "averaged_classes" where `AveragedClassScaling` is;
-        "unchanged"; or "constant" where
-        the predictions are not proved to carry information, so that one rate for all rows does as well.
+        "averaged" where `AveragedScaling` is advised, and "averaged_classes" where `AveragedClassScaling` is.
+        "unchanged" where none is. "constant" where the predictions are not proved to carry information: then one rate
+        for all rows does as well.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
         The map, fitted to all rows; None if the predictions should stay unchanged, or carry no information.
     level : float

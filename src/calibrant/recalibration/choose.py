@@ -67,7 +67,7 @@ def choose_recalibrator(
     trials : column of shape (n,), optional
         Number of independent outcomes behind each share. For one column of predictions.
     groups : column of shape (n,), optional
-        Which group a row belongs to (a patient, a day), if only rows of different groups are independent: rows then
+        Which group a row belongs to (a patient, a day), if only rows of different groups are independent. Rows then
         count as their number over the design effect.
     outcome_free_weights : bool, default False
         As for `calibration_test`. Not of classes.
@@ -100,10 +100,11 @@ def choose_recalibrator(
 
     Notes
     -----
-    One probability: `AveragedScaling` is advised if `calibration_test` rejects, there are ten events and ten rows
-    without it, and the posterior interval of its gain in log loss lies above 0. No row is held out, and nothing depends
-    on a seed. Classes: `AveragedClassScaling` is advised if its likelihood ratio to the unchanged table, on five folds
-    that the rows alone decide, reaches 1 / level. Cost: a sort and about a tenth of a second; of classes 6 fits.
+    One probability: `AveragedScaling` is advised if three things hold. `calibration_test` rejects; there are ten events
+    and ten rows without it; the posterior interval of its gain in log loss lies above 0. No row is held out, and
+    nothing depends on a seed. Classes: `AveragedClassScaling` is advised if its likelihood ratio to the unchanged table
+    reaches 1 / level. The ratio is taken on five folds that the rows alone decide. Cost: a sort and about a tenth of a
+    second; of classes 6 fits.
 
     Examples
     --------

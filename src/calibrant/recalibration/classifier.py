@@ -124,8 +124,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Raises
         ------
         InputError
-            If the classifier gives no probabilities, a class is missing from the rows that a split fits to, a group is
-            on both sides of one, the method is unknown, or something was given that nothing would use.
+            If the classifier gives no probabilities, or the method is unknown. If a class is missing from the rows that
+            a split fits to, or a group is on both sides of one. If an argument is given that nothing would use.
         """
         if y is None:
             raise InputError("y", "is None; a classifier requires y to be passed, but the target y is None")

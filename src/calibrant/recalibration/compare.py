@@ -136,7 +136,7 @@ def compare_recalibrators(
     time_limit: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> RecalibrationComparison:
-    """Score recalibrations on rows that they were not fitted to, for who wants to see them side by side.
+    """Score recalibrations on rows that they were not fitted to, side by side.
 
     Parameters
     ----------
@@ -147,8 +147,8 @@ def compare_recalibrators(
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     groups : column of shape (n,), optional
-        Rows of one group (a patient, a day) are never on both sides of a split, and intervals are those of groups that
-        do not depend on one another.
+        Rows of one group (a patient, a day) are never on both sides of a split. Intervals take groups as independent of
+        one another.
     pos_label : label, optional
         The positive class, as for `audit`.
     methods : sequence of names or recalibrators, optional
@@ -181,9 +181,9 @@ def compare_recalibrators(
 
     Notes
     -----
-    Intervals of the scores are normal, from the rows' own spread (weights count through Kish's effective rows), for the
-    maps that were fitted, as if they were given. Nothing is chosen: the best of many scores is best by chance as well.
-    Cost: cv sorts and fits per method.
+    Intervals of the scores are normal, from the rows' own spread; weights count through Kish's effective rows. They
+    take the fitted maps as given. Nothing is chosen: the best of many scores is best by chance as well. Cost: cv sorts
+    and fits per method.
 
     Examples
     --------

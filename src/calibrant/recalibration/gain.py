@@ -40,9 +40,9 @@ class ScoreGain(Result):
     interval : Interval
         Holds the map's gain with posterior probability 1 - level.
     possible : Interval
-        The same of the gain of the true curve, which no map of the prediction exceeds. Where fewer than five outcomes
-        missed among the smallest or the largest predictions, its upper end of the log score is at least what the
-        largest rate of misses there that the rows admit would cost (Clopper and Pearson).
+        The same of the gain of the true curve, which no map of the prediction exceeds. Among the smallest or the
+        largest predictions fewer than five outcomes may have missed. Then the rows admit a largest rate of misses there
+        (Clopper and Pearson). The log score's upper end is at least what that rate would cost.
     relative_interval : Interval
         The same of the map's gain as a share of the score before, each under one curve of the posterior: at most 1.
 

@@ -34,10 +34,10 @@ class VennAbers(VennAbersCurve, Recalibrator):
 
     Notes
     -----
-    If the fitted rows and the new one are exchangeable, the end that belongs to the new row's outcome is calibrated, at
-    any number of rows (docs/recalibration.md). It is not known which end it is; `interval` gives both. `predict` gives
-    high / (1 - low + high), of all probabilities the one whose log loss is at worst least above that of the right end.
-    Cost: a sort, then O(m) for few blocks.
+    Suppose that the fitted rows and the new one are exchangeable. Then the end that belongs to the new row's outcome is
+    calibrated, at any number of rows (docs/recalibration.md). It is not known which end it is; `interval` gives both.
+    `predict` gives high / (1 - low + high). Of all probabilities this one's log loss is at worst least above that of
+    the right end. Cost: a sort, then O(m) for few blocks.
 
     References
     ----------

@@ -92,8 +92,8 @@ class ReliabilityDisplay:
         ax : matplotlib Axes, optional
             New ones by default.
         name : str, optional
-            What the legend calls the model: several may then be drawn on one `ax`, each as its curve and band alone, in
-            the style that matplotlib is set to.
+            What the legend calls the model. Several may then be drawn on one `ax`, each as its curve and band alone, in
+            matplotlib's current style.
         color : color of matplotlib, optional
             Of the curve and its band, drawn likewise; by default the next of the style.
 

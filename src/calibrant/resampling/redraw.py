@@ -204,9 +204,9 @@ def check_surprises(label: IntArray, prediction: FloatArray, instead: str, *, le
     if min(expected, observed) < least:
         raise InputError(
             "y_true",
-            f"holds {observed:.3g} surprises, of which the predictions expect {expected:.3g} (sums of v (1 - v), and "
-            f"of squares of y - v less its mean: where events are rare, about their number). Resampling needs {least} "
-            f"of both; {instead}",
+            f"holds {observed:.3g} surprises, of which the predictions expect {expected:.3g}. They are sums of "
+            f"v (1 - v), and of squares of y - v less its mean: where events are rare, about their number. Resampling "
+            f"needs {least} of both; {instead}",
         )
 
 

@@ -66,14 +66,14 @@ class Segment(Result):
     smooth_error_bound : float
         The error of the segment's rows is within this of `smooth_calibration_error`.
     lower_distance_bracket : Bracket
-        Holds the lower distance from calibration of the segment's rows: to 1e-4 and the cost of pooling for the worst
-        1,000 segments, from cheaper inequalities for the rest.
+        Holds the lower distance from calibration of the segment's rows. For the worst 1,000 segments its width is 1e-4
+        and the cost of pooling. For the rest it comes from cheaper inequalities.
     bias : float
         Mean of outcome minus prediction; positive where predictions are too low.
     effective_rows : float
         Kish's effective number of rows; `n_rows` where weights are equal; None for event rates.
     bias_interval : Interval
-        Holds the mean over the segment's rows of the outcome's probability minus the prediction, in all segments at
+        Holds the mean over the segment's rows of the outcome's probability minus the prediction. In all segments at
         once with probability 1 - level, at any number of rows. None for event rates.
     pvalue : float
         Of the hypothesis that the segment is calibrated. Valid at any number of rows. None for event rates, and, with
@@ -179,18 +179,18 @@ def calibration_by_segment(
 
     Notes
     -----
-    With `groups` the sums of whole groups are tested, by random signs if events and non-events lie in the equivalent of
-    at least 30 equally large groups, which holds for many groups, and by a bound that is proved for any number of them
-    (docs/tests.md). Otherwise the test takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal
-    intervals, with 0.05, 0.03 and 0.02, and asks how unlikely the number of events of each is. Tails are those of
-    independent outcomes with unequal probabilities. They are exact up to 512 rows if cells hold one prediction each.
-    Else they are a proved bound, at most 1.31 times as large where measured. If weights are not all 1, Hoeffding's
-    inequality is used. It assumes rows whose outcomes are independent given predictions and weights, and weights that
-    do not depend on outcomes. For event rates nothing is said about chance, since the number of trials is not known.
-    Intervals of the bias are Clopper and Pearson's, which also hold for unequal probabilities, or Hoeffding's for
-    weights that are not all 1, or groups. Without groups the false discovery control assumes independent segments.
-    Derivations are in docs/poisson-binomial.md. Cost: one GROUP BY, then about 1 ms per segment for the worst 1,000,
-    and 0.3 ms for the others.
+    With `groups` the sums of whole groups are tested. One test is by random signs, which holds for many groups. It
+    needs events and non-events in the equivalent of at least 30 equally large groups. The other is a bound that is
+    proved for any number of groups (docs/tests.md). Without groups the test asks how unlikely the number of events is.
+    It takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal intervals, with 0.05, 0.03 and 0.02.
+    Tails are those of independent outcomes with unequal probabilities. They are exact up to 512 rows if cells hold one
+    prediction each. Else they are a proved bound, at most 1.31 times as large where measured. If weights are not all 1,
+    Hoeffding's inequality is used. It assumes rows whose outcomes are independent given predictions and weights, and
+    weights that do not depend on outcomes. For event rates nothing is said about chance, since the number of trials is
+    not known. Intervals of the bias are Clopper and Pearson's, which also hold for unequal probabilities, or
+    Hoeffding's for weights that are not all 1, or groups. Without groups the false discovery control assumes
+    independent segments. Derivations are in docs/poisson-binomial.md. Cost: one GROUP BY, then about 1 ms per segment
+    for the worst 1,000, and 0.3 ms for the others.
 
     References
     ----------

@@ -35,7 +35,7 @@ class FoundSegment(Result):
     bias : float
         Mean of outcome minus prediction: the size of the error.
     bias_interval : Interval
-        Holds the mean over its rows of the outcome's probability minus the prediction, in all tested segments at once
+        Holds the mean over its rows of the outcome's probability minus the prediction. In all tested segments at once
         with probability 1 - level, at any number of rows. Of rows in groups nearly so, where groups are many.
     direction : str
         "too low" or "too high": predictions, where the evidence is strongest.
@@ -131,15 +131,16 @@ class FoundSegments(TestResult):
         As in `TestResult`. The statistic is the largest evidence of any segment; the p-value is that of calibration
         in all of them. Rows predicted exactly 0 or 1 are no part of it.
     segments : tuple of FoundSegment
-        Segments that are off by more than noise, the one with the strongest evidence first; those that earlier ones
+        Segments that are off by more than noise, the one with the strongest evidence first; segments that earlier ones
         explain are left out. At most 20.
     strongest : FoundSegment
         The segment with the strongest evidence, even if that is noise.
     n_tested, n_beyond : int
         Segments that were formed, and how many are off by more than noise, explained ones among them.
     multicalibration_error : float
-        Largest over the tested segments, and over ranges of predictions in them, of the weighted sum of outcome minus
-        prediction, in absolute value and over the weight of all rows predicted strictly between 0 and 1.
+        The weighted sum of outcome minus prediction, in absolute value. It is divided by the weight of all rows
+        predicted strictly between 0 and 1. This is its largest value over the tested segments and ranges of predictions
+        in them.
     detectable : float
         For calibrated predictions the multicalibration error is below this with probability about 1 - level.
     features : mapping of str to tuple of str
@@ -156,8 +157,8 @@ class FoundSegments(TestResult):
         Combinations that are not among the tested segments, because events, or non-events, are to be expected in the
         equal of fewer than 30 groups; 0 where that is so of all rows.
     n_by_bound : int
-        Tested segments in which they were seen in fewer: random signs say nothing there, and only a proved bound,
-        which takes larger errors, can name them.
+        Tested segments in which they were seen in fewer groups. Random signs say nothing there. Only a proved bound can
+        name them, which takes larger errors.
     tested : ndarray of shape (n_tested, 3)
         Of all tested segments: single outcomes, mean of outcome less prediction, and adjusted p-value.
     made_of : tuple of tuple

@@ -233,8 +233,8 @@ def find_segments(
         Most features that a segment combines, from 1 to 4.
     n_bins : int, default 10
         Number of values of a feature of numbers, from 2 to 100: they are cut at quantiles. Of a category all values
-        with `min_rows` rows are distinguished, up to 1,000 or as many as leave no more than 50,000 combinations, and
-        the rest put together. Missing is a value of its own.
+        with `min_rows` rows are kept apart, and the rest put together. At most 1,000 are, or as many as leave no more
+        than 50,000 combinations. Missing is a value of its own.
     min_rows : int, default 50
         Fewest rows of a segment. It needs a sum of v (1 - v) of 1 as well, v being the predictions.
     sample_weight : str, optional
@@ -270,9 +270,9 @@ def find_segments(
     Raises
     ------
     InputError
-        If a column or parameter cannot be used: a feature that is constant, nested, of times of day, of texts that are
-        all different, or the outcome or prediction itself. If there are too many segments, or too few resamples. With
-        `groups` if too few hold events, or there are more than 5,000,000 rows.
+        If a column or parameter cannot be used. A feature cannot be constant, nested, of times of day, of texts that
+        are all different, or the outcome or prediction itself. If there are too many segments, or too few resamples.
+        With `groups` if too few hold events, or there are more than 5,000,000 rows.
 
     See Also
     --------
@@ -280,21 +280,21 @@ def find_segments(
 
     Notes
     -----
-    For each segment the sum of w (y - v) and the range of its running sums in order of prediction are studentised, with
-    their skewness, and made comparable. Outcomes are redrawn with the predicted probabilities, and all segments are
-    adjusted for at once by stepping down (Westfall and Young). That is exact at any number of rows for the null
-    hypothesis that every row of a segment has its predicted probability. Predictions that are right on average in a
-    segment, and wrong within it, are errors as well: ``marginal_pvalue`` (Holm) is about the average alone, and weaker.
-    If no redraw is as extreme, Chernoff bounds of the segments' sums give p-values below 1 / (1 + n_resamples).
+    Each segment has the sum of w (y - v) and the range of its running sums in order of prediction. Both are
+    studentised, with their skewness, and made comparable. Outcomes are redrawn with the predicted probabilities, and
+    all segments are adjusted for at once by stepping down (Westfall and Young). That is exact at any number of rows for
+    the null hypothesis that every row of a segment has its predicted probability. Predictions that are right on average
+    in a segment, and wrong within it, are errors as well. ``marginal_pvalue`` (Holm) is about the average alone, and
+    weaker. If no redraw is as extreme, Chernoff bounds of the segments' sums give p-values below 1 / (1 + n_resamples).
     Segments whose error the correction of those already named explains are not named. With `groups` whole groups get
-    random signs instead, the same in all segments: exact if groups' errors and their opposites are equally likely,
-    nearly so with many groups. Segments need events, and non-events, in the equal of 30 groups; ``n_few_groups`` says
-    how many combinations were left out for that. Beside it bounds of each segment's total, with a hundredth of the
-    level, are proved for groups of any kind; where all rows lie in fewer groups, of all segments with all of it. Rows
-    of a lazy table of more than 5,000,000 are not read: segments are summed by the table's engine in 64 cells of
-    predictions and tested by proved tails, with Holm's correction. Nothing is redrawn, and ``summed`` is true. Cost: a
-    sort, then O(n) per resample and combination of features, on all processors. About 128 bytes per row and processor,
-    and 4 per row and combination.
+    random signs instead, the same in all segments. That is exact if groups' errors and their opposites are equally
+    likely, and nearly so with many groups. Segments need events, and non-events, in the equal of 30 groups;
+    ``n_few_groups`` says how many combinations were left out for that. Beside it bounds of each segment's total, with a
+    hundredth of the level, are proved for groups of any kind. Where all rows lie in fewer groups, they hold for all
+    segments with all of it. Rows of a lazy table of more than 5,000,000 are not read. The table's engine sums segments
+    in 64 cells of predictions. They are tested by proved tails, with Holm's correction. Nothing is redrawn, and
+    ``summed`` is true. Cost: a sort, then O(n) per resample and combination of features, on all processors. About 128
+    bytes per row and processor, and 4 per row and combination.
 
     References
     ----------

@@ -113,8 +113,8 @@ class CalibrationSketch(Answers):
         Raises
         ------
         InputError
-            If there is none, resolutions differ, or one is there twice, holds the same rows as another or those of
-            several: equal contents that may well be chance are added (docs/identity.md).
+            If there is none, or resolutions differ. If one is there twice, or holds the same rows as another or as
+            several together. Equal contents that may well be chance are added (docs/identity.md).
         """
         flag(distinct, "distinct")
         merged, claims = cls._added_up(sketches)
@@ -229,8 +229,8 @@ class CalibrationSketch(Answers):
         Raises
         ------
         InputError
-            If a column is missing or does not hold numbers, if a column not named may hold weights, or if rows are bad:
-            the message counts them.
+            If a column is missing or does not hold numbers, or a column that you did not name may hold weights. If rows
+            are bad: the message counts them.
 
         Notes
         -----

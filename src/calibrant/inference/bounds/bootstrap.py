@@ -47,9 +47,9 @@ def bootstrap_bounds(
     Raises
     ------
     InputError
-        If a column or option cannot be used, there are too few resamples for the level, or too few surprises: the
-        predictions expect fewer than 5, the sum of v (1 - v), or the outcomes hold fewer than 5, the sum of squares of
-        y - v less its mean. For rare events both are about the number of events, expected and seen.
+        If a column or option cannot be used, or there are too few resamples for the level. If there are too few
+        surprises, under 5 expected or seen. Expected is the sum of v (1 - v); seen is the sum of squares of y - v less
+        its mean. For rare events both are about the number of events, expected and seen.
 
     See Also
     --------
@@ -61,8 +61,8 @@ def bootstrap_bounds(
     Coverage just above the minimum is measured in docs/reproductions/few-surprises.md; below it `population_bounds`
     holds, at any number of rows.
 
-    The error of the sample differs from the population's by at most the largest gap between the two over the class of
-    functions that it is a supremum over (docs/bounds.md). The distribution of that gap, not of the error itself, is
+    An error is a supremum over a class of functions. The sample's differs from the population's by at most the largest
+    gap between the two over that class (docs/bounds.md). The distribution of that gap, not of the error itself, is
     resampled with normal multipliers. It is that of a norm of noise, so it also works for calibrated predictors, where
     a bootstrap of the error fails. Cost: two passes per resample.
 

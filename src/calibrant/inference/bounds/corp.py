@@ -112,13 +112,13 @@ def corp_regions(
     Notes
     -----
     Consistency: outcomes are redrawn with the predictions as probabilities, and the isotonic fit repeated. Confidence:
-    for every interval between ends of up to 160 groups of predictions, exact binomial bounds (Clopper-Pearson) at the
-    level over twice the number of intervals. If the event rate does not decrease, no row of an interval has a higher
-    one than its right end, so the interval's lower bound holds from there on, and its upper bound up to its left end.
-    It is valid at any number of rows. Weights that say nothing of outcomes change the curve and the consistency region,
-    not these bounds. Of rows that were sampled by outcome both regions are those of the file, turned into the
-    population's chances (docs/weights.md). Cost: a sort, then an isotonic fit per resample, and some 25,000
-    binomial bounds.
+    up to 160 groups of predictions, and every interval between their ends. Each has exact binomial bounds
+    (Clopper-Pearson) at the level over twice the number of intervals. If the event rate does not decrease, no row of an
+    interval has a higher one than its right end. So the interval's lower bound holds from there on. Its upper bound
+    holds up to its left end. It is valid at any number of rows. Weights that say nothing of outcomes change the curve
+    and the consistency region, not these bounds. Of rows that were sampled by outcome both regions are those of the
+    file, turned into the population's chances (docs/weights.md). Cost: a sort, then an isotonic fit per resample, and
+    some 25,000 binomial bounds.
 
     References
     ----------

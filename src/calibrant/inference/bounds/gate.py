@@ -151,7 +151,7 @@ def calibration_gate(
     groups : column of shape (n,), optional
         Which group a row belongs to; groups are drawn independently, rows within one need not be.
     sampling_fractions : mapping, optional
-        Share of rows that were kept of each outcome, one by one, such as ``{0: 0.1, 1: 1.0}``: the limit is about the
+        Share of rows that were kept of each outcome, one by one, such as ``{0: 0.1, 1: 1.0}``. The limit is about the
         population that they were kept from. Without weights and trials.
     max_weight : float, optional
         Needed with weights, trials or groups: the most that one row can weigh, known before the rows were drawn. Of

@@ -98,8 +98,9 @@ def population_bounds(
     groups : column of shape (n,), optional
         Which group a row belongs to; groups are drawn independently, rows within one need not be.
     max_weight : float, optional
-        Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
-        groups a whole group (without weights: its number of rows), known before the rows were drawn.
+        Needed with any of these, and known before the rows were drawn. It is the most that one row can weigh (of
+        trials: their number, times the weight). With groups it is the most of a whole group (without weights: its
+        number of rows).
     level : float, default 0.05
         Probability with which any of the bounds may fail.
 

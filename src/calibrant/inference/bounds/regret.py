@@ -158,15 +158,15 @@ def regret_bounds(
     Notes
     -----
     Regret is a supremum of means of what one cut gains over another, never above 1. One of them is the population's
-    best, for any sample, so that only one mean needs a bound: for a bet x fixed beforehand the population's regret is
-    at most (1 - exp(-(x m + L / n))) / x, where m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's
-    square added row by row, and exp(-L) is the probability of failure. The least of three bets is taken. m is the exact
-    supremum over all thresholds and cuts. With weights, trials or groups the square is that of a unit's weight times
-    what its gain falls short of the bound, and above 1,500 distinct predictions the bound allows for cuts within ranges
-    of them. The decision loss is then at most twice the largest regret. For the lower end cuts learned from some of the
-    rows are tried on the others, as in `population_bounds`. "Within" rests on the upper end alone and "beyond" on the
-    lower one, so each has the whole level. Cost: a sort, then 12 passes of O(m log m); with weights, trials or groups
-    O(min(m, 1500)^2).
+    best, for any sample, so only one mean needs a bound. For a bet x fixed beforehand the population's regret is at
+    most (1 - exp(-(x m + L / n))) / x. Here m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's square
+    added row by row. exp(-L) is the probability of failure. The least of three bets is taken. m is the exact supremum
+    over all thresholds and cuts. With weights, trials or groups the square is that of a unit's weight times what its
+    gain falls short of the bound. Above 1,500 distinct predictions the bound allows for cuts within ranges of them. The
+    decision loss is then at most twice the largest regret. For the lower end cuts learned from some of the rows are
+    tried on the others, as in `population_bounds`. "Within" rests on the upper end alone and "beyond" on the lower one,
+    so each has the whole level. Cost: a sort, then 12 passes of O(m log m); with weights, trials or groups O(min(m,
+    1500)^2).
 
     References
     ----------

@@ -87,8 +87,8 @@ def squared_error_interval(
     level : float, default 0.05
         Probability with which the interval may miss.
     debiased : bool, default True
-        Which estimator it was: the cancelling one (three terms of failure and one for the cancellation, delta =
-        level / 4) or the plug-in one (delta = level / 3).
+        Which estimator it was. The cancelling one has three terms of failure and one for the cancellation: delta =
+        level / 4. The plug-in one has delta = level / 3.
 
     Returns
     -------
@@ -236,9 +236,9 @@ def squared_error_bootstrap(
     Raises
     ------
     InputError
-        If a column or a parameter cannot be used, an outcome is neither 0 nor 1, there are fewer than 20 rows in a
-        group, or too few surprises: the predictions expect fewer than 50, the sum of v (1 - v), or fewer than 5 per
-        group; or the outcomes hold fewer than 50, the sum of squares of y - v less its mean, or of (y - r)^2 about the
+        If a column or a parameter cannot be used, or an outcome is neither 0 nor 1. If there are fewer than 20 rows in
+        a group. If there are too few surprises. The predictions must expect 50, the sum of v (1 - v), and 5 per group.
+        The outcomes must hold 50, the sum of squares of y - v less its mean. So must the sum of (y - r)^2 about the
         rate r of their group.
 
     See Also
@@ -335,7 +335,7 @@ def _check_chance(prediction: FloatArray, ones: np.ndarray, zeros: np.ndarray) -
         raise InputError(
             "y_true",
             f"hardly varies within groups: its squared distances from the rates of its groups add up to {within:.3g}, "
-            f"and resampling needs {_LEAST_SURPRISES}; squared_error_interval holds from its own minimum of rows",
+            f"and resampling needs {_LEAST_SURPRISES}. squared_error_interval holds from its own minimum of rows",
         )
     return each
 

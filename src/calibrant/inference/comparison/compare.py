@@ -134,9 +134,9 @@ def compare_calibration(
         Ids of what each row is about (a question), if both predictors were asked about the same and outcomes differ;
         each id once. ``items="in order"`` says that rows follow one another alike.
     measure : str or callable, default "smooth_calibration_error"
-        What is compared: the name of any registered measure, with its default parameters, or a function of outcomes (or
-        event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``. It is called
-        from threads, with ``sample_weight`` where there are weights or trials.
+        The measure to compare by. The name of any registered measure, with its default parameters. Or a function of
+        outcomes (or event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``.
+        It is called from threads, with ``sample_weight`` where there are weights or trials.
     level : float, default 0.05
         Largest probability that the interval misses the population's difference.
     n_resamples : int, default 999
@@ -166,9 +166,9 @@ def compare_calibration(
     predictor were calibrated, the second, and the mean of both. In each of these the true difference is known, and the
     interval is made longer by how far the redrawn differences miss it. Less so the further the rows are from that case.
     Predictors of different rows share no noise: each error's own mean and quantile under chance are added. Of the same
-    items halves are halves of items, and both outcomes are redrawn together, as dependent as they are seen to be: each
-    with its predictions as chances, its isotonic fit, or its predictions and as much as noise may hide. With groups
-    whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as the rows show.
+    items halves are halves of items. Both outcomes are redrawn together, as dependent as they are seen to be. Each is
+    redrawn with its predictions as chances, its isotonic fit, or its predictions and as much as noise may hide. With
+    groups whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as the rows show.
     docs/tests.md has the reasons and the measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for
     each resample, of items 8 n.
 

@@ -127,9 +127,9 @@ def compare_all(
     Notes
     -----
     Holm's method: the smallest p-value times the number of pairs, the next times one less, never falling. It holds for
-    any dependence between pairs, so all share the same halves of the rows, and the same outcomes redrawn as if one of
-    them were calibrated. Cost: with k predictors the measure of about 3 k n rows for each resample, and less than 4 n
-    for two.
+    any dependence between pairs. So all pairs share the same halves of the rows, and the same outcomes redrawn as if
+    one of them were calibrated. Cost: with k predictors the measure of about 3 k n rows for each resample, and less
+    than 4 n for two.
 
     References
     ----------

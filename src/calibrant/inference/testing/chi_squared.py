@@ -72,9 +72,9 @@ def hosmer_lemeshow_test(
     Returns
     -------
     HosmerLemeshowResult
-        The sum over groups of (ones - expected)^2 / (sum of v (1 - v) over the rows of the group). With weights w, (sum
-        of w (y - v))^2 / (sum of w^2 v (1 - v)), or over the variance of w (y - v) where both are drawn again
-        (docs/weights.md).
+        The sum over groups of (ones - expected)^2 / (sum of v (1 - v) over the rows of the group). With weights w it
+        has (sum of w (y - v))^2 / (sum of w^2 v (1 - v)). Where both are drawn again the divisor is the variance of w
+        (y - v) (docs/weights.md).
 
     Raises
     ------
@@ -88,12 +88,12 @@ def hosmer_lemeshow_test(
     Notes
     -----
     The variance of a group's ones is the sum of v (1 - v). Textbooks use N p (1 - p), with p the mean of the group's N
-    predictions, which is larger by N times their variance within the group: their statistic is then too small, and next
-    to 0 and 1 the mean rounds to certainty. Both agree if a group has one prediction. ``asymptotic_pvalue`` has as many
-    degrees of freedom as there are groups that are not all certain, which is right for predictions that were not fitted
-    to these outcomes. ``textbook_statistic`` is the textbooks', over groups cut, as R cuts them, at interpolated
-    quantiles; one without rows is left out, where R gives NaN. ``textbook_pvalue`` has `n_bins` - 2 degrees of freedom:
-    that is for a logistic model fitted to the same rows, and rejects too often otherwise. Miscalibration within a group
+    predictions. It is larger by N times their variance within the group. So their statistic is too small, and next to 0
+    and 1 the mean rounds to certainty. Both agree if a group has one prediction. ``asymptotic_pvalue`` has as many
+    degrees of freedom as there are groups that are not all certain. That is right for predictions that were not fitted
+    to these outcomes. ``textbook_statistic`` is the textbooks', over groups cut at interpolated quantiles, as R cuts
+    them. A group without rows is left out, where R gives NaN. ``textbook_pvalue`` has `n_bins` - 2 degrees of freedom.
+    That is for a logistic model fitted to the same rows, and rejects too often otherwise. Miscalibration within a group
     is not detected. If a group of certain predictions is contradicted the statistic is infinite. Cost: a sort, then one
     pass over the bins per resample.
 

@@ -51,7 +51,7 @@ class ClassEvidence(Result):
     qvalue : float
         The same, adjusted for the number of classes.
     direction : str or None
-        "too high" or "too low" if the evidence is strongest in all of the rows or a quarter of them, "too confident" or
+        "too high" or "too low" if the evidence is strongest in all of the rows or a quarter of them. "too confident" or
         "not confident enough" if it is strongest in the contrast of high and low probabilities. None if the p-value is
         1.
     bias_interval : Interval or None
@@ -145,7 +145,7 @@ def class_wise_test(
     y_prob : table of shape (n, K)
         Class probabilities, rows adding up to 1; or logits.
     sample_weight : column of shape (n,), optional
-        Non-negative weights, which may tell outcomes: the result is then asymptotic.
+        Non-negative weights, which may tell outcomes. Results are then asymptotic.
     groups : column of shape (n,), optional
         Which group each row belongs to, if only rows of different groups are independent.
     classes : sequence of K names, optional
@@ -153,12 +153,12 @@ def class_wise_test(
     from_logits : bool, default False
         Whether `y_prob` holds logits.
     level : float, default 0.05
-        Largest expected share of calibrated classes among those that are found.
+        The false-discovery rate: the largest expected share of calibrated classes among all found.
 
     Returns
     -------
     ClassWiseResult
-        With the evidence of every class; ``.found_classes`` are those that err.
+        With the evidence of every class; ``.found_classes`` are the ones that err.
 
     Raises
     ------
@@ -173,14 +173,14 @@ def class_wise_test(
     -----
     A class is calibrated if, among the rows with a given probability of it, that share is of it. Then its events among
     any rows chosen by their predictions are Poisson-binomial. Six numbers of events are compared with that
-    distribution: all (with half of the error), the upper half of the variance with the lower (a quarter), and its four
-    quarters (a sixteenth each). The smallest of their p-values, each divided by its share, is a p-value at any number
-    of rows; nothing is redrawn. With groups the six sums are bounded group by group. With weights each is divided by
-    the root of the sum of its squares, and compared with Student's distribution with as many degrees as it has rows (or
-    groups) in effect, less one. Below ten of them it is no evidence. p-values of classes are adjusted by Benjamini and
-    Yekutieli's procedure: as each row has one label, classes depend on one another, and it controls the false-discovery
-    rate under any dependence. Its adjusted p-values are 1 + 1/2 + ... + 1/K times those of Benjamini and Hochberg.
-    Cost: O(n K).
+    distribution. One is of all events, with half of the error. One is of the upper half of the variance with the lower,
+    with a quarter. Four are of its quarters, with a sixteenth each. The smallest of their p-values, each divided by its
+    share, is a p-value at any number of rows; nothing is redrawn. With groups the six sums are bounded group by group.
+    With weights each is divided by the root of the sum of its squares, and compared with Student's distribution. Its
+    degrees of freedom are the effective rows (or groups) less one. Below ten of them it is no evidence. p-values of
+    classes are adjusted by Benjamini and Yekutieli's procedure. As each row has one label, classes depend on one
+    another. The procedure controls the false-discovery rate under any dependence. Its adjusted p-values are 1 + 1/2 +
+    ... + 1/K times those of Benjamini and Hochberg. Cost: O(n K).
 
     References
     ----------

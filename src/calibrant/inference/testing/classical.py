@@ -114,10 +114,10 @@ def cox_test(
 
     Notes
     -----
-    With residuals r = y - v, variances u = v (1 - v) and log-odds l centred by them, the statistic is (sum r)^2 / sum u
-    + (sum r l)^2 / sum u l^2. Weights w turn r into w r and u into w^2 u. It is chi-squared with two degrees of freedom
-    in large samples, one if the predictions are a single value. It detects lines only: a predictor wrong in other ways
-    can pass. Cost: a sort, then a logistic fit of two numbers per resample.
+    The statistic is (sum r)^2 / sum u + (sum r l)^2 / sum u l^2. Here r = y - v are residuals, u = v (1 - v) variances,
+    and l log-odds centred by them. Weights w turn r into w r and u into w^2 u. It is chi-squared with two degrees of
+    freedom in large samples, one if the predictions are a single value. It detects lines only: a predictor wrong in
+    other ways can pass. Cost: a sort, then a logistic fit of two numbers per resample.
 
     References
     ----------
@@ -200,8 +200,8 @@ def spiegelhalter_test(
     Returns
     -------
     ClassicalResult
-        The statistic is z = sum (y - v)(1 - 2v) / sqrt(sum (1 - 2v)^2 v (1 - v)), with its sign: positive where the
-        predictions are more extreme than the outcomes. Both signs count as evidence.
+        The statistic is z = sum (y - v)(1 - 2v) / sqrt(sum (1 - 2v)^2 v (1 - v)), with its sign. It is positive where
+        the predictions are more extreme than the outcomes. Both signs count as evidence.
 
     Raises
     ------

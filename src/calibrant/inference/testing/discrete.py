@@ -32,7 +32,7 @@ class DiscreteResult(TestResult):
     predictions : tuple of float
         The distinct predictions.
     counts, ones : tuple of int
-        Rows with that prediction, and those whose outcome is 1.
+        Rows with that prediction, and how many of them have outcome 1.
     pvalues : tuple of float
         Exact two-sided binomial p-values.
     adjusted_pvalues : tuple of float

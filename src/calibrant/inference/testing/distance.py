@@ -56,8 +56,8 @@ def smooth_calibration_test(
     trials : column of shape (n,), optional
         Independent outcomes behind each row, whole numbers from 1.
     groups : column of shape (n,), optional
-        Which group each row belongs to, if only rows of different groups are independent: then signs of groups are
-        redrawn where groups are many and alike enough, and the total of the other rows has a bound for any dependence
+        Which group each row belongs to, if only rows of different groups are independent. Then signs of groups are
+        redrawn where groups are many and alike enough. The total of the other rows has a bound for any dependence
         (docs/calibration-test.md).
     outcome_free_weights : bool, default False
         Declare that weights say nothing of outcomes at a given prediction. They then stay where outcomes are redrawn,
@@ -86,8 +86,8 @@ def smooth_calibration_test(
     Notes
     -----
     If predictions are calibrated and rows independent, outcomes given the predictions are independent with these very
-    probabilities. So with R sets drawn that way, p = (1 + number of errors at least as large) / (1 + R) is exact at any
-    n, and never 0. Cost: a sort, then a pass per resample, 4 ms at 10^5 rows.
+    probabilities. So p = (1 + number of errors at least as large) / (1 + R), with R sets drawn that way. It is exact at
+    any n, and never 0. Cost: a sort, then a pass per resample, 4 ms at 10^5 rows.
 
     References
     ----------

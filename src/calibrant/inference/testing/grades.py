@@ -143,8 +143,8 @@ def grade_test(
     -----
     Defaults are assumed to be independent given the ratings. Common shocks, which do happen within one year's
     portfolio, make true levels larger. Two-sided p-values are twice the smaller tail. If ratings differ within a grade
-    the number of events is not binomial. The tail of the binomial with their mean is no smaller from one event beyond
-    the mean on (Hoeffding 1956, Theorem 4), and nearer to it the p-value is 1. Jeffreys' p-value is the one that the
+    the number of events is not binomial. The binomial with their mean has a tail no smaller from one event beyond the
+    mean on (Hoeffding 1956, Theorem 4). Nearer to the mean the p-value is 1. Jeffreys' p-value is the one that the
     European Central Bank's validation reports ask for. Cost: a sort, then two tails per grade.
 
     References

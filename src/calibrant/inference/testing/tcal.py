@@ -87,14 +87,14 @@ def tcal_test(
         Redraw the labels from the predictions, which is exact at any n. Redraw rows as well; or the constant of the
         paper's Theorem 3, which needs no resampling but has little power.
     null_error : float, default 0
-        Largest l2 calibration error that still counts as calibrated: c0 n^(-2 s / (4 s + K - 1)) in the composite null
-        of Remark 4. Above 0 it needs ``critical_value="theorem"``.
+        Largest l2 calibration error that still counts as calibrated. In the composite null of Remark 4 it is c0 n^(-2 s
+        / (4 s + K - 1)). Above 0 it needs ``critical_value="theorem"``.
     reduction : {"canonical", "top_label", "class_wise"}
-        With K classes: test the whole vector. The largest probability against whether it was right; or each class by
+        With K classes: test the whole vector. Or the largest probability against whether it was right. Or each class by
         itself at level / K, so that the probability of any false rejection stays below the level.
     correction : {"joint", "bonferroni"}
-        How the scales of the adaptive test share the level: by the smallest p-value's place among those of the
-        resamples, or each at level / B, as the paper has it. The theorem's p-values are always shared out by the
+        How the scales of the adaptive test share the level. Either by the smallest p-value's place among those of the
+        resamples. Or each at level / B, as the paper has it. The theorem's p-values are always shared out by the
         latter.
 
     Returns
@@ -105,9 +105,9 @@ def tcal_test(
     Raises
     ------
     InputError
-        If the columns cannot be used, or the test does not apply: no more distinct predictions than scales (then
-        `discrete_calibration_test` does), too few rows for the smoothness, no two rows in one bin, or too few resamples
-        to reject at all.
+        If the columns cannot be used, or the test does not apply. It needs more distinct predictions than scales;
+        otherwise use `discrete_calibration_test`. It needs rows enough for the smoothness, two rows in one bin, and
+        resamples enough to reject at all.
 
     See Also
     --------

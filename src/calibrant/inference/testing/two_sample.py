@@ -93,8 +93,8 @@ def two_sample_calibration_test(
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 3000
-        Permutations for each class. 999 could not reject: a p-value is multiplied by 3 K and by the number of scales,
-        which takes 1,600 and more even at a hundred rows.
+        Permutations for each class. 999 could not reject: a p-value is multiplied by 3 K and by the number of scales.
+        That takes 1,600 and more even at a hundred rows.
     random_state : int, numpy.random.Generator or None
         Seeds the halves, the generated labels and the permutations; the result does not depend on the order of rows or
         the number of threads.

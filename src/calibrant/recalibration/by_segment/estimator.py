@@ -201,7 +201,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         The map of the prediction alone, as `choose_recalibrator` chooses it by log score; the features correct its
         result.
     corrections_ : tuple of SegmentCorrection
-        Corrections by segment, those that move most rows furthest first.
+        Corrections by segment: first the ones that move most rows furthest.
     shift_ : float
         What is added to the log-odds of all rows, besides the corrections.
     n_trees_ : int
@@ -293,13 +293,13 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         sample_weight : column of shape (n,), optional
             Non-negative weights.
         groups : column of shape (n,), optional
-            Rows of one group (a patient, a day) are never on both sides of a split, and the intervals of gains are
-            those of groups that do not depend on one another.
+            Rows of one group (a patient, a day) are never on both sides of a split. Intervals of gains take groups as
+            independent of one another.
 
         Raises
         ------
         InputError
-            If a column or a parameter cannot be used, an outcome has fewer rows than `cv`, or groups are too few for
+            If a column or a parameter cannot be used, or an outcome has fewer rows than `cv`. If groups are too few for
             `calibration_test`, which `choose_recalibrator` runs first.
         """
         self._check_parameters()
@@ -418,7 +418,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
 
     @property
     def corrections_(self) -> tuple[SegmentCorrection, ...]:
-        """Corrections by segment, those that move most rows furthest first."""
+        """Corrections by segment: first the ones that move most rows furthest."""
         corrections = []
         for features, change, rows, net in self._blocks:
             cuts = self._cuts[len(features) - 1]
