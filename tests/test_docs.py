@@ -72,18 +72,39 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_the_first_page_leads_to_every_page_in_two_clicks():
-    def linked(page):
-        text = (ROOT / "docs" / page).read_text()
-        return {
-            os.path.normpath(Path(page).parent / each) for each in re.findall(r"\]\((?!https?:)([^)#]+?\.md)", text)
-        }
+def linked(page):
+    """Pages of the book that a page leads to."""
+    text = (ROOT / "docs" / page).read_text()
+    return {os.path.normpath(Path(page).parent / each) for each in re.findall(r"\]\((?!https?:)([^)#]+?\.md)", text)}
 
+
+def test_the_first_page_leads_to_every_page_in_two_clicks():
     pages = set(re.findall(r"^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE))
     pages |= {f"how-to/{path.name}" for path in (ROOT / "docs" / "how-to").glob("*.md")}
     first = linked("index.md")
     assert {f"tutorials/{path.name}" for path in (ROOT / "docs" / "tutorials").glob("*.md")} <= first
     assert pages - first - {each for page in first for each in linked(page)} == {"index.md"}
+
+
+READERS = {
+    "a classifier before release": ("classifier", {"how-to/recalibrate.md", "how-to/ci.md", "gate.md"}),
+    "a risk model in a hospital": ("hospital", {"how-to/panel.md", "how-to/groups.md", "how-to/censored.md"}),
+    "a warehouse of predictions": ("warehouse", {"how-to/monitor.md", "how-to/sql.md", "how-to/segments.md"}),
+    "a language model": ("language-models", {"how-to/groups.md", "how-to/two-models.md", "integrations.md"}),
+    "a rating system": ("credit", {"how-to/sampled.md", "how-to/weights.md"}),
+    "forecasts": ("weather", {"how-to/two-models.md", "how-to/drift.md"}),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_of_six_readers_finds_her_page_by_one_click_and_her_questions_by_two(name):
+    tutorial, questions = READERS[name]
+    rows = dict(
+        re.findall(r"^\| ([^|]+) \| \[[^]]+\]\(([^)]+)\) \|", (ROOT / "docs/index.md").read_text(), re.MULTILINE)
+    )
+    assert set(rows) == set(READERS)
+    assert rows[name] == f"tutorials/{tutorial}.md"
+    assert questions <= linked(rows[name])
 
 
 def entries(page):

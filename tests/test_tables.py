@@ -40,7 +40,6 @@ SOURCES = {
     ("decisions.md", "A band for the population's net benefit"): ONCE,
     ("decisions.md", "How much at most, in the population: `regret_bounds`"): ONCE,
     ("decisions.md", "How often the panel's intervals hold the truth"): "docs/reproductions/clinical-coverage.md",
-    ("found-segments.md", "One planted fault, and what other methods say of it"): "docs/reproductions/planted-fault.md",
     ("found-segments.md", "The gate"): "docs/reproductions/gate-find.md",
     ("hardness.md", "Section 6.1: noiseless outcomes, any masses"): "tests/test_synthetic.py",
     ("identity.md", "A copy, or chance?"): "tests/test_tables.py::test_bits_of_batches_are_those_of_the_page",
@@ -57,7 +56,6 @@ SOURCES = {
 WRITTEN_WHOLE = {"benchmarks-maps.md": "benchmarks/maps.py"}
 """Pages of which a program writes every table."""
 QUOTED = {
-    ("found-segments.md", "One planted fault, and what other methods say of it"),
     ("found-segments.md", "The gate"),
 }
 

@@ -85,7 +85,7 @@ NAN = float("nan")
             [0, 1, 2],
             [0.2, 0.9, 0.5],
             None,
-            "y_true: row 2 is 2.*the rates, count / trials; of labels of classes, 1 where",
+            "y_true: row 2 is 2.*the rates, count / trials. Of labels of classes it takes 1 where",
             2,
         ),
         ([1, 0.5], [0.2, 0.9], 1, "y_true: row 1 is 0.5, an event rate and no label; leave pos_label out", 1),

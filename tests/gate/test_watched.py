@@ -262,7 +262,7 @@ def test_states_of_layout_3_go_on(tmp_path):
     held |= {"layout": 3, "seal": UNSEALED.decode(), "held": [each[:7] for each in held["held"]]}
     del held["provenance"]
     state.write_bytes(sealed(json.dumps(held).encode()))
-    assert "not known" in run("--anytime", state, "--so-far").stdout
+    assert "does not say which rows" in run("--anytime", state, "--so-far").stdout
     assert "too few events" in run(write(log, whole), *LIMIT, "--anytime", state).stderr
     assert run(write(log, whole[300:]), *LIMIT, "--anytime", state).exit_code in (0, 3)
     assert n_rows(state) == 600

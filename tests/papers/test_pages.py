@@ -4,11 +4,9 @@ import re
 import runpy
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from calibrant_papers import planted_fault, registry, segment_repair
+from calibrant_papers import registry
 from tests.shared_data import FOLDER, needs_data
 
 ROOT = Path(__file__).parents[2]
@@ -59,13 +57,9 @@ def test_seconds_are_not_compared():
     assert re.search(r"\| 10 \|", "\n".join(TOOL["masked"]("t", once)))
 
 
-def test_the_book_quotes_the_page_of_the_planted_fault_and_draws_its_rows():
-    text = (ROOT / "docs" / "found-segments.md").read_text().partition("## One planted fault")[2].partition("\n## ")[0]
-    quoted = re.findall(r"^\| .*$", text, flags=re.MULTILINE)
-    assert len(quoted) > 10
-    assert set(quoted) <= set(PAGES["planted-fault"].read_text().splitlines())
-    code = text.partition("```python\n")[2].partition("\nfound = ")[0]
-    drawn: dict = {"np": np, "pd": pd}
-    exec(code, drawn)
-    theirs = planted_fault.columns_of(segment_repair.drawn("pair", np.random.default_rng(0), 20_000))
-    pd.testing.assert_frame_equal(drawn["visitors"].astype({"clicked": np.int64}), pd.DataFrame(theirs))
+def test_the_book_repeats_the_page_of_the_planted_fault():
+    said = (
+        (ROOT / "docs" / "found-segments.md").read_text().partition("## Beside other methods")[2].partition("\n## ")[0]
+    )
+    place = re.search(r"number \d+ of \d+", said)[0]
+    assert place in PAGES["planted-fault"].read_text()

@@ -50,7 +50,7 @@ def test_surprises_are_refused_below_the_least_and_taken_from_it_on():
     seen, expected = np.ones(40, int), np.full(40, 0.1)
     with pytest.raises(InputError, match="holds 0 surprises"):  # an error that all rows have in common is no chance
         check_surprises(seen, half, "", least=1)
-    with pytest.raises(InputError, match=r"expect 3\.6 "):
+    with pytest.raises(InputError, match=r"expect 3\.6\. "):
         check_surprises(outcome, expected, "", least=4)
 
 
