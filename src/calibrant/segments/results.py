@@ -155,7 +155,7 @@ class FoundSegments(TestResult):
         Groups, where rows of one group may depend on one another and groups were given; else None.
     n_few_groups : int
         Combinations that are not among the tested segments, because events, or non-events, are to be expected in the
-        equal of fewer than 30 groups; 0 where that is so of all rows.
+        equal of fewer than 30 groups. 0 where that is so of all rows.
     n_by_bound : int
         Tested segments in which they were seen in fewer groups. Random signs say nothing there. Only a proved bound can
         name them, which takes larger errors.
