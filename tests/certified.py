@@ -9,6 +9,9 @@ from tests import exact
 def proves(document, y_true, y_prob, sample_weight=None):
     """Whether every claim holds by what stands beside it; the document has the right layout."""
     unit = Fraction(1, 2 ** document["bits"])
+    claims = [document[name] for name in NAMES if name in document]
+    if min(each.get(end, 0) for each in claims for end in ("lower", "upper")) < 0:
+        return False  # it is no certificate
     shares = exact.masses(y_true, y_prob, sample_weight)
     places = sorted({v for v, _ in shares})
     return all(

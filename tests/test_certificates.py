@@ -281,6 +281,8 @@ def test_layouts_are_refused(folder):
         layout(document, rows=5),
         layout(document, more={}),
         layout(document, event="1"),
+        layout(document, event=1),
+        layout(document, event=["1.0"]),
         layout(document, columns={"y_true": "y_prob", "y_prob": "y_true"}),
         layout(document, columns={"y_true": "y_true"}),
         layout(document, columns={"y_true": "other", "y_prob": "y_prob"}),
@@ -337,6 +339,29 @@ def test_the_checker_is_short_and_stands_alone():
     imports = [line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))]
     assert set(imports) <= set(sys.stdlib_module_names)
     assert "calibrant" not in imports
+
+
+@pytest.mark.parametrize("event", [1, True, None, "１", "2", ["1.0"], float("nan")])
+def test_an_event_that_is_no_outcome_of_the_file_is_refused(tmp_path, event):
+    """Else all outcomes would be 0, and predictions of 0 perfect."""
+    sample = np.array([1.0, 1.0]), np.array([0.0, 0.0])
+    document = calibration_certificate(1.0 - sample[0], sample[1]).document
+    assert not refused(tmp_path, document, 1.0 - sample[0], sample[1])
+    assert refused(tmp_path, {**document, "event": event}, *sample)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["y_true,y_prob\nTrue,0.2\nFalse,0.7\n", "y_true, y_prob\n1,0.2\n0,0.7\n", "y_true;y_prob\n1;0.2\n0;0.7\n"],
+    ids=["truth", "blank", "semicolons"],
+)
+def test_what_the_checker_cannot_read_is_refused_before_it_is_written(tmp_path, text):
+    data, proof = tmp_path / "rows.csv", tmp_path / "proof.json"
+    data.write_text(text)
+    done = CliRunner().invoke(app, ["audit", str(data), "--certificate", str(proof), "--resamples", "0"])
+    assert done.exit_code == 2
+    assert "--certificate: is not confirmed by the checker: " in done.output
+    assert not proof.exists()
 
 
 def test_labels_and_their_event(tmp_path):

@@ -21,12 +21,10 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
-CLAIMS = {
-    "smooth_error": {"lower", "upper", "heights", "flow"},
-    "lower_distance": {"lower", "upper", "r0", "r1", "targets", "shares"},
-    **{name: {"upper", "parts"} for name in ("upper_distance", "true_distance")},
-}
-ROLES = ("y_true", "y_prob", "sample_weight")
+CLAIMS = {name: {"upper", "parts"} for name in ("upper_distance", "true_distance")}
+CLAIMS |= {"smooth_error": {"lower", "upper", "heights", "flow"}}
+CLAIMS |= {"lower_distance": {"lower", "upper", "r0", "r1", "targets", "shares"}}
+ROLES, ENDS = ("y_true", "y_prob", "sample_weight"), ("upper", "lower")
 
 
 def need(condition: bool, reason: str) -> None:
@@ -51,6 +49,7 @@ def read(path: str, columns: dict[str, str], event: str | None) -> list[list[flo
     need(all(header.count(name) == 1 for name in columns.values()), "DATA must have each column once")
     texts = {role: [row[header.index(name)] for row in rows] for role, name in columns.items()}
     if event is not None:
+        need(type(event) is str and event in texts["y_true"], "event must be one of the outcomes of DATA, as a text")
         texts["y_true"] = [str(int(label == event)) for label in texts["y_true"]]
     numbers = [[float(text) for text in texts.get(role, ["1"] * len(rows))] for role in ROLES]
     need(all(0 <= x <= 1 for x in numbers[0] + numbers[1]), "an outcome or a prediction of DATA is outside [0, 1]")
@@ -177,6 +176,7 @@ def check(data_path: str, certificate_path: str) -> list[str]:
         lists = {key: each for key, each in claim.items() if type(each) is list}
         numbers = [n for key, each in claim.items() for n in lists.get(key, [each])]
         need(all(type(n) is int for n in numbers), f"{name}: all must be whole numbers")
+        need(all(claim.get(end, 0) >= 0 for end in ENDS), f"{name}: an end is below 0")
         proof = {key: [n * (data.one >> bits) for n in each] for key, each in lists.items()}
         if name == "smooth_error":
             proved = [smooth_upper(data, proof["flow"]), smooth_lower(data, proof["heights"])]
@@ -184,7 +184,7 @@ def check(data_path: str, certificate_path: str) -> list[str]:
             proved = [lower_upper(data, proof["targets"], proof["shares"]), lower_lower(data, proof["r0"], proof["r1"])]
         else:
             proved = [of_partition(data, data.rows if name == "true_distance" else data.pooled, lists["parts"])]
-        for end, value in zip(("upper", "lower"), proved, strict=False):
+        for end, value in zip(ENDS, proved, strict=False):
             number, sign = Fraction(claim[end], 1 << bits), 1 if end == "lower" else -1
             need(sign * (value - number) >= 0, f"{name}: {end} end {float(number)!r}: only {float(value)!r} is proved")
             digits = sign * (sign * claim[end] * 10**15 >> bits)  # rounded so that no more is said than is proved

@@ -80,6 +80,7 @@ def test_upper_halves_hold_for_hard_samples(sample):
     assert surrogate <= min(6 * lower**0.5, most.most_surrogate(lower)) + 1e-9
     assert random <= most.most_random_interval_error(lower, 0.1) + 1e-9
     assert upper <= min(random + most.SHIFTED * 0.1, binned + 1 / 30) + 1e-9
+    assert smooth <= min(random + 0.1 / 4, binned + (1 + 1 / 15) / 60) + 1e-9
     assert convolved <= most.most_convolved_error(lower) + 1e-6
     brier = corp_decomposition(y_true, y_prob, sample_weight=weight).miscalibration
     assert smooth**2 <= brier + 1e-12
@@ -135,6 +136,9 @@ def test_half_a_bin_and_the_root_of_the_distance_are_attained():
     rate, v = [width / 2] * 2, [1e-12, width]
     assert expected_calibration_error(rate, v) == pytest.approx(0.0, abs=1e-9)
     assert upper_calibration_distance(rate, v).upper == pytest.approx(width / 2)
+    cancelled = [1.0, 0.0], [0.5 - width / 2 + 1e-12, 0.5 + width / 2 - 1e-12]
+    assert expected_calibration_error(*cancelled) == pytest.approx(0.0, abs=1e-9)
+    assert smooth_calibration_error(*cancelled) == pytest.approx(width * (1 + width) / 4, abs=1e-9)
     halves, weight = ([0.5, 0.5], [0.0, 1.0]), [1.0, 1.0]
     assert upper_calibration_distance(*halves, sample_weight=weight).upper == pytest.approx(0.5)
     assert lower_calibration_certificate(*halves, sample_weight=weight).upper == pytest.approx(0.25)

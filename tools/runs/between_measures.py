@@ -300,8 +300,10 @@ def lines(
         for shift in (Fraction(0), width / 3):
             error, _ = binned(law, width, shift)
             yield "upper <= binned + w / 2", upper, upper, lambda *_, e=error, w=width: e + w / 2
+            yield "s <= binned + w (1 + w) / 4", s, s, lambda *_, e=error, w=width: e + w * (1 + w) / 4
         yield "spread <= c0 w", spread, spread, lambda _, end, w=width: _C0[end] * w
         yield "upper <= R(w) + c0 w", upper, upper, lambda _, end, e=shifted, w=width: e + _C0[end] * w
+        yield "s <= R(w) + w / 4", s, s, lambda *_, e=shifted, w=width: e + w / 4
         yield "interval <= R(w) + w", interval, interval, lambda *_, e=shifted, w=width: e + w
         yield "R(w) <= d + 2 d (1 - d) / w", shifted, shifted, lambda d, _, w=width: d + 2 * d * (1 - d) / w
     convolved = Fraction(at_most_convolved(law, float(sigma)))

@@ -205,12 +205,13 @@ def _largest_derivative(degree: int, order: int) -> float:
 
 @cache
 def _mean_power(degree: int, p: float) -> float:
-    """Integral of the spline's p-th power."""
+    """Integral of the spline's p-th power: of its first and last piece, which are powers, in closed form."""
     node, weight = np.polynomial.legendre.leggauss(64)
-    curve, total = _pieces(degree), 0.0
-    for a, b in pairwise(np.linspace(-0.5, 0.5, degree + 2)):
+    curve, knots = _pieces(degree), np.linspace(-0.5, 0.5, degree + 2)
+    total = 2.0 * float(curve(knots[1])) ** p / ((degree + 1.0) * (degree * p + 1.0))
+    for a, b in pairwise(knots[1:-1]):
         total += 0.5 * (b - a) * float(weight @ np.maximum(curve(0.5 * (a + b) + 0.5 * (b - a) * node), 0.0) ** p)
-    return total
+    return float(total)
 
 
 def _highest(n: int, bumps: Bumps, m: int, most: float, room: float) -> float:

@@ -152,8 +152,10 @@ def audit_file(
                 result.to_html(html)
         if certificate is not None:
             progress("Certificate")
+            proof = audited[0].certificate()
+            proof.confirm(files[0])
             with writing("--certificate"):
-                audited[0].certificate().write(certificate)
+                proof.write(certificate)
         progress.stop()
         show(result.to_json() if json else page(result, everything=everything))
         for target, what in ((html, "Report"), (certificate, "Certificate")):

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 __all__ = ["Certificate", "calibration_certificate"]
 
+import csv
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.check_certificate import check
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
@@ -78,6 +82,25 @@ class Certificate(Result):
             If the file cannot be written; an old file stays as it was.
         """
         write_whole(path, self.to_json() + "\n")
+
+    def confirm(self, data: str | os.PathLike[str]) -> None:
+        """Let the checker confirm it for the rows of a CSV file.
+
+        Raises
+        ------
+        InputError
+            If the checker cannot read the file or refuses; the message has its reason.
+        """
+        with TemporaryDirectory() as folder:
+            proof = Path(folder) / "certificate.json"
+            proof.write_text(self.to_json(), encoding="utf-8")
+            try:
+                check(os.fspath(data), str(proof))
+            except (ValueError, TypeError, OSError, csv.Error) as problem:
+                allowed = "it reads CSV with a header and commas, outcomes 0 and 1 or, with pos_label, words"
+                raise InputError(
+                    "certificate", f"is not confirmed by the checker: {problem}", allowed=allowed
+                ) from None
 
     def summary(self) -> str:
         """Say what is proved, and of how many rows."""
