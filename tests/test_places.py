@@ -1,7 +1,9 @@
 """What other programs read of this repository: the action, the hook of pre-commit, the citation, the recipe."""
 
+import hashlib
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -131,3 +133,34 @@ def test_versions_are_one():
     names = {re.match(r"[\w-]+", each)[0] for each in required("all")}
     renamed = {"duckdb": "python-duckdb", "matplotlib": "matplotlib-base"}
     assert set(run_needs) == {"python"} | {renamed.get(each, each) for each in names}
+
+
+def test_a_releases_recipe_has_its_archive_home_and_account(tmp_path, monkeypatch):
+    release = runpy.run_path(str(ROOT / "tools" / "release.py"))
+    archive = tmp_path / f"calibrant-{PROJECT['version']}.tar.gz"
+    archive.write_bytes(b"sources")
+    monkeypatch.setenv("CALIBRANT_URL", "https://forge.example/team/calibrant/")
+    monkeypatch.setitem(release["write_recipe"].__globals__, "DIST", tmp_path)
+    release["write_recipe"](PROJECT["version"])
+    written = re.sub(r"\{%.*%\}\n|\{\{ *python_min *\}\}", "", (tmp_path / "meta.yaml").read_text())
+    recipe = yaml.safe_load(re.sub(r"\{\{ *(\w+) *\}\}", r"\1", written))
+    assert recipe["source"] == {
+        "url": f"https://forge.example/team/calibrant/releases/download/v{PROJECT['version']}/{archive.name}",
+        "sha256": hashlib.sha256(b"sources").hexdigest(),
+    }
+    assert recipe["about"]["home"] == "https://forge.example/team/calibrant"
+    assert recipe["extra"] == {"recipe-maintainers": ["team"]}
+    assert "CALIBRANT_" not in written
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=[path.stem for path in WORKFLOWS])
+def test_a_workflow_runs_what_there_is(path):
+    jobs = yaml.safe_load(path.read_text())["jobs"]
+    lines = "\n".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    for name in re.findall(r"(?<![\w./-])(?:\.ci|tools|recipe)/[\w./-]+", lines):
+        assert (ROOT / name).exists(), name
+    for extras in re.findall(r"\.\[([\w,]+)\]", lines):
+        assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])

@@ -2,24 +2,29 @@
 
     python tools/compile_kernels.py FOLDER
 
-The commands are run on small files; what numba kept of it is put into FOLDER, with what it was made for
+The commands are run on small files, which says what is called with which types. That is compiled again in order by one
+process, so that a wheel that is built twice is the same, and put into FOLDER with what it was made for
 (`calibrant.kernels.shipped`).
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pickle
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from calibrant.kernels.shipped import DESCRIPTION
+from calibrant.kernels.shipped import DESCRIPTION, here
 
 # Processors of ten years and less can run the first (x86-64-v3); others take what all of their kind have.
 PROCESSORS = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), "generic": ()}
@@ -39,12 +44,6 @@ COMMANDS = (
     "gate rows.csv --unweighted --max-distance 0.05 --by country",
     "gate rows.csv --unweighted --max-distance 0.05 --groups customer --max-weight 30",
 )
-ASK = """
-import json
-from numba.core.registry import cpu_target
-from calibrant.kernels.shipped import here
-print(json.dumps({"for": here(), "target": cpu_target.target_context.codegen().magic_tuple()}))
-"""
 
 
 def write_rows(folder: Path) -> None:
@@ -72,22 +71,56 @@ def write(path: Path, columns: dict[str, np.ndarray]) -> None:
 def main(folder: Path) -> None:
     processor = "x86-64-v3" if platform.machine().lower() in ("x86_64", "amd64") else "generic"
     with tempfile.TemporaryDirectory() as at:
-        cache = Path(at, "cache")
+        called, ordered = Path(at, "called"), Path(at, "ordered")
         write_rows(Path(at))
-        settings = {"NUMBA_CACHE_DIR": str(cache), "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
-        run = {"cwd": at, "env": {**os.environ, **settings}}
+        # Numba's names of functions and the order of their parts depend on the seed of hashes.
+        settings = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", "PYTHONHASHSEED": "0"}
+
+        def run(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
+            env = {**os.environ, **settings, "NUMBA_CACHE_DIR": str(cache)}
+            return subprocess.run([sys.executable, *command], cwd=at, env=env, capture_output=True, text=True)
+
         for command in COMMANDS:
-            ended = subprocess.run([sys.executable, "-m", "calibrant", *command.split()], **run, capture_output=True)
+            ended = run(called, "-m", "calibrant", *command.split())
             if ended.returncode not in (0, 1, 3):
-                sys.exit(f"calibrant {command}: {ended.stderr.decode()}")
-        made = json.loads(subprocess.run([sys.executable, "-c", ASK], **run, capture_output=True, check=True).stdout)
+                sys.exit(f"calibrant {command}: {ended.stderr}")
+        ended = run(ordered, str(Path(__file__).resolve()), "--again", str(called))
+        if ended.returncode:
+            sys.exit(ended.stderr)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for kept in cache.rglob("*.nb[ci]"):
+        for kept in ordered.rglob("*.nb[ci]"):
             shutil.copy(kept, folder)
-        made["features"] = PROCESSORS[processor]
+        made = {**json.loads(ended.stdout), "features": PROCESSORS[processor]}
         (folder / DESCRIPTION).write_text(json.dumps(made, indent=2) + "\n")
 
 
+def compile_again(called: Path) -> None:
+    """Compile in order whatever a cache of numba's holds, and print what it is for."""
+    from numba.core.compiler import CompileResult
+    from numba.core.registry import cpu_target
+
+    reduce = CompileResult._reduce
+
+    def without_notes(result: Any) -> Any:  # which hold addresses of this process and paths of this machine
+        parts = list(reduce(result))
+        parts[6] = ""
+        return tuple(parts)
+
+    CompileResult._reduce = without_notes
+    for index in sorted(called.rglob("*.nbi"), key=lambda path: path.name):
+        module, name = re.fullmatch(r"(\w+)\.(\w+)-\d+\.py\d+\.nbi", index.name).groups()
+        kernel = getattr(importlib.import_module(f"calibrant.kernels.{module}"), name)
+        with index.open("rb") as file:
+            pickle.load(file)  # numba's version
+            _, signatures = pickle.load(file)
+        for signature, *_ in sorted(signatures, key=str):
+            kernel.compile(signature)
+    print(json.dumps({"for": here(), "target": cpu_target.target_context.codegen().magic_tuple()}))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    if sys.argv[1] == "--again":
+        compile_again(Path(sys.argv[2]))
+    else:
+        main(Path(sys.argv[1]).resolve())

@@ -31,10 +31,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--skip-ci", action="store_true", help="leave out .ci/run")
     skip_ci = parser.parse_args().skip_ci
-    if not os.environ.get("CALIBRANT_URL", "").startswith("https://"):
-        raise SystemExit(
-            "CALIBRANT_URL is not set: the packages' links need the address of the repository, https://..."
-        )
+    if not re.fullmatch(r"https://[^/]+/[^/]+/[^/]+/?", os.environ.get("CALIBRANT_URL", "")):
+        raise SystemExit("CALIBRANT_URL: the packages' links need the repository's address, https://HOST/OWNER/NAME")
     version = check_versions()
     check_commit()
     if not skip_ci:
@@ -49,8 +47,9 @@ def main() -> None:
             raise SystemExit(f"built twice, not the same: {differ}")
         run([python, "-m", "twine", "check", "--strict", *map(str, sorted(DIST.iterdir()))])
         write_parts(python, Path(folder, "clean"), version)
+    write_recipe(version)
     names = sorted(path.name for path in DIST.iterdir())
-    lines = [f"{hashlib.sha256((DIST / name).read_bytes()).hexdigest()}  {name}" for name in names]
+    lines = [f"{digest(DIST / name)}  {name}" for name in names]
     (DIST / "SHA256SUMS").write_text("\n".join(lines) + "\n")
     print(f"\n{version} is ready in {DIST.name}:", *names, "SHA256SUMS", sep="\n  ")
     print(f"Left to do: git tag v{version}, and the upload.")
@@ -91,7 +90,7 @@ def build(python: str, folder: Path) -> dict[str, str]:
     """Build the archive and from it the wheel for every machine, dated as the commit; digests by name."""
     date = run(["git", "log", "-1", "--format=%ct"], quiet=True).strip()
     run([python, "-m", "build", "--outdir", str(folder), "."], SOURCE_DATE_EPOCH=date)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    return {path.name: digest(path) for path in folder.iterdir()}
 
 
 def write_parts(python: str, folder: Path, version: str) -> None:
@@ -105,6 +104,20 @@ def write_parts(python: str, folder: Path, version: str) -> None:
     run([python, "-m", "cyclonedx_py", "environment", clean, "--output-file", str(parts)])
     parts.write_text(parts.read_text().replace(f"{DIST.as_uri()}/", ""))  # where the wheel lay is nobody's part
     run([clean, "-m", "calibrant", "demo", "--folder", str(folder)], quiet=True)
+
+
+def write_recipe(version: str) -> None:
+    """Write conda's recipe of this release: its archive beside the repository's releases, home and account."""
+    home, archive = os.environ["CALIBRANT_URL"].rstrip("/"), DIST / f"calibrant-{version}.tar.gz"
+    source = f"url: {home}/releases/download/v{version}/{archive.name}\n  sha256: {digest(archive)}"
+    recipe = re.sub(r"path: \.\..*", source, (ROOT / "recipe" / "meta.yaml").read_text())
+    recipe = re.sub(r"CALIBRANT_URL.*", home, recipe).replace("CALIBRANT_OWNER", home.split("/")[3])
+    (DIST / "meta.yaml").write_text(recipe)
+
+
+def digest(path: Path) -> str:
+    """A file's SHA-256."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def run(command: list[str], *, quiet: bool = False, **variables: str) -> str:

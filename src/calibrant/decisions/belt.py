@@ -9,7 +9,7 @@ __all__ = ["CalibrationBelt", "calibration_belt"]
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -101,9 +101,19 @@ class CalibrationBelt(Result):
             f"confidence {claim} ({counted(self.n_rows, 'row')})."
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw curve and belt on a matplotlib Axes, a new one by default, and return it."""
-        return cast("Axes", drawing("clinical", "draw_belt")(self, ax))
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Axes:
+        """Draw curve and belt on a matplotlib Axes, a new one by default, and return it.
+
+        With a name, label or color: the curve and belt alone, as `ReliabilityDisplay.from_predictions` does.
+        """
+        return cast("Axes", drawing("clinical", "draw_belt")(self, ax, name=name, label=label, color=color))
 
 
 def calibration_belt(

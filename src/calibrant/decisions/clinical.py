@@ -144,9 +144,19 @@ class ClinicalCalibration(Result):
             for name, each in self.estimates.items()
         ]
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw curve, band, groups and the distribution of predictions on a matplotlib Axes, and return it."""
-        return cast("Axes", drawing("clinical", "draw_clinical")(self, ax))
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Axes:
+        """Draw curve, band, groups and the distribution of predictions on a matplotlib Axes, and return it.
+
+        With a name, label or color: the curve and band alone, as `ReliabilityDisplay.from_predictions` does.
+        """
+        return cast("Axes", drawing("clinical", "draw_clinical")(self, ax, name=name, label=label, color=color))
 
 
 def _verdict(panel: ClinicalCalibration) -> str:

@@ -151,7 +151,15 @@ class DecisionCurve(Result):
         """
         return band_of(self._cases, self.thresholds, level, n_resamples, random_state)
 
-    def plot(self, ax: Axes | None = None, *, band: DecisionBand | None = None) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        band: DecisionBand | None = None,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Axes:
         """Draw net benefit by threshold on a matplotlib Axes, a new one by default, and return it.
 
         Parameters
@@ -160,8 +168,11 @@ class DecisionCurve(Result):
             What to draw on.
         band : DecisionBand, optional
             Drawn below the curve.
+        name, label, color
+            As one of several models, without the best cut: as for `ReliabilityDisplay.from_predictions`.
         """
-        return cast("Axes", drawing("decisions", "draw_decision_curve")(self, ax, band))
+        draw = drawing("decisions", "draw_decision_curve")
+        return cast("Axes", draw(self, ax, band, name=name, label=label, color=color))
 
 
 def decision_curve(

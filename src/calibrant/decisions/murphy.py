@@ -4,9 +4,9 @@ from __future__ import annotations
 
 __all__ = ["MurphyDiagram", "murphy_diagram"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -78,13 +78,33 @@ class MurphyDiagram(Result):
         """Say the parts of the scores, and how well predictions separate events from other rows."""
         return f"{self.corp.summary()} Area under the ROC curve: {self.area:.6g}."
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score and its parts by threshold on a matplotlib Axes, a new one by default, and return it."""
-        return cast("Axes", drawing("decisions", "draw_murphy")(self, ax))
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Axes:
+        """Draw the score and its parts by threshold on a matplotlib Axes, a new one by default, and return it.
 
-    def plot_triptych(self) -> Figure:
-        """Draw reliability curve, Murphy diagram and ROC curve side by side, and return the figure."""
-        return cast("Figure", drawing("decisions", "draw_triptych")(self))
+        With a name, label or color: the score alone, as `ReliabilityDisplay.from_predictions` does.
+        """
+        return cast("Axes", drawing("decisions", "draw_murphy")(self, ax, name=name, label=label, color=color))
+
+    def plot_triptych(
+        self,
+        ax: Sequence[Axes] | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Figure:
+        """Draw reliability curve, Murphy diagram and ROC curve on three Axes, and return their figure.
+
+        With a name, label or color: as one of several (`ReliabilityDisplay.from_predictions`).
+        """
+        return cast("Figure", drawing("decisions", "draw_triptych")(self, ax, name=name, label=label, color=color))
 
 
 def murphy_diagram(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> MurphyDiagram:

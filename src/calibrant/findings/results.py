@@ -350,9 +350,16 @@ class Audit(Finding):
         """The answer, where it errs, how well it ranks, and what is assumed, in plain sentences."""
         return sentences(self)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, color: Any = None) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Axes:
         """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it.
 
-        With a name or a color it is drawn as one of several, as by `ReliabilityDisplay.from_predictions`.
+        With a name, label or color it is drawn as one of several, as by `ReliabilityDisplay.from_predictions`.
         """
-        return cast("Axes", view("plots", "draw_audit")(self, ax, name, color))
+        return cast("Axes", view("plots", "draw_audit")(self, ax, name=name, label=label, color=color))

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calibrant.findings.classes import ClassFindings, ConfusionTable, Question
-from calibrant.report.look import COLOURS, drawn, tidy
+from calibrant.report.look import COLOURS, drawn
 
 _NAMED = 40  # classes up to which each is named below the picture
 _LONGEST = 14  # letters of a name
@@ -41,7 +41,6 @@ def _errors(classes: ClassFindings, width: float) -> Figure:
         ax.set_xlabel(f"{len(ordered):,} classes, by seen less predicted")
     ax.set_ylabel("seen less predicted")
     ax.margins(x=0.01)
-    tidy(ax)
     return fig
 
 
@@ -80,7 +79,6 @@ def _pairs(table: ConfusionTable, width: float) -> Figure:
     _name(ax, "y", list(table.names), m)
     ax.set_xlabel("was")
     ax.set_ylabel("was called")
-    tidy(ax)
     return fig
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -12,10 +12,11 @@ from matplotlib.ticker import FuncFormatter
 
 from calibrant.decisions.cost import threshold_in_words
 from calibrant.door.ends import confidence
-from calibrant.report.look import COLOURS, STYLE, as_svg, new_axes, tidy
+from calibrant.report.look import STYLE, LettersFigure, as_svg, colour, new_axes
+from calibrant.report.overlay import Look, reference, shade, with_earlier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -57,7 +58,7 @@ class NetBenefits(Protocol):
 
 
 def draw_decision_curve(
-    curve: NetBenefits, ax: Axes | None, band: DecisionBand | None, threshold: float | None = None
+    curve: NetBenefits, ax: Axes | None, band: DecisionBand | None, threshold: float | None = None, **several: Any
 ) -> Axes:
     """Draw net benefit of the predictions, the best cut, all and none, up to where no row is acted on.
 
@@ -67,29 +68,31 @@ def draw_decision_curve(
     acting = (curve.net_benefit != 0.0) | (curve.best_net_benefit > 0.0)
     last = float(curve.thresholds[acting][-1]) if acting.any() else 1.0
     end = min(0.995, max(_ROOM * max(last, threshold or 0.0), 0.02))
+    if look := Look(**several):
+        return _draw_named(curve, ax, band, look, end)
     if band is not None:
         label = f"{confidence(band.level)} band"
         ax.fill_between(
             band.thresholds,
             band.net_benefit_lower,
             band.net_benefit_upper,
-            color=COLOURS["band"],
+            color=colour("band"),
             lw=0,
             zorder=1,
             label=label,
         )
     t = np.linspace(0.0, end, _POINTS)
     every = curve.base_rate - t / (1.0 - t) * (1.0 - curve.base_rate)
-    ax.plot(t, every, color=COLOURS["muted"], lw=1.2, dashes=(1.5, 1.5), label="act on all")
-    ax.axhline(0.0, color=COLOURS["ink"], lw=1.2, label="act on none")
-    ax.plot(curve.thresholds, curve.best_net_benefit, color=COLOURS["high"], lw=1.2, dashes=(5, 2), label="best cut")
+    ax.plot(t, every, color=colour("muted"), lw=1.2, dashes=(1.5, 1.5), label="act on all")
+    ax.axhline(0.0, color=colour("ink"), lw=1.2, label="act on none")
+    ax.plot(curve.thresholds, curve.best_net_benefit, color=colour("high"), lw=1.2, dashes=(5, 2), label="best cut")
     x, y = _steps(curve.thresholds, curve.net_benefit, curve.net_benefit_after)
-    ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
+    ax.plot(x, y, color=colour("curve"), lw=2.0, label="predictions")
     top = max(float(curve.best_net_benefit.max()), 1e-6)
     if threshold is not None:
         ax.axvline(
             threshold,
-            color=COLOURS["ink"],
+            color=colour("ink"),
             lw=1.0,
             dashes=(6.0, 1.5, 1.0, 1.5),
             label=f"threshold {threshold_in_words(threshold)}",
@@ -99,58 +102,86 @@ def draw_decision_curve(
     ax.set_xlabel("threshold probability")
     ax.set_ylabel("net benefit")
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:.4g}"))
-    tidy(ax)
     _legend(ax)
     return ax
 
 
-def draw_murphy(diagram: MurphyDiagram, ax: Axes | None) -> Axes:
-    """Draw the elementary score and its parts by threshold."""
+def _draw_named(curve: NetBenefits, ax: Axes, band: DecisionBand | None, look: Look, end: float) -> Axes:
+    """Draw net benefit of one of several models, and that of all and none once."""
+    top = max(float(curve.best_net_benefit.max()), 1e-6)
+    across, up = with_earlier(ax, (0.0, end), (-0.25 * top, _ROOM * top))
+    t = np.linspace(0.0, across[1], _POINTS)
+    reference(ax, t, curve.base_rate - t / (1.0 - t) * (1.0 - curve.base_rate), "act on all")
+    reference(ax, across, (0.0, 0.0), "act on none", "-")
+    line = look.line(ax, *_steps(curve.thresholds, curve.net_benefit, curve.net_benefit_after))
+    if band is not None:
+        shade(ax, line, band.thresholds, band.net_benefit_lower, band.net_benefit_upper)
+    ax.set(xlim=across, ylim=up, xlabel="threshold probability", ylabel="net benefit")
+    return look.finish(ax)
+
+
+def draw_murphy(diagram: MurphyDiagram, ax: Axes | None, **several: Any) -> Axes:
+    """Draw the elementary score and its parts by threshold; of one of several models the score alone."""
     ax = ax if ax is not None else new_axes()
     t = diagram.thresholds
-    ax.plot(t, diagram.elementary_uncertainty, color=COLOURS["muted"], lw=1.2, dashes=(1.5, 1.5), label="uncertainty")
-    ax.plot(t, diagram.elementary_discrimination, color=COLOURS["low"], lw=1.2, dashes=(5, 2), label="discrimination")
+    if look := Look(**several):
+        score, after = diagram.elementary_score, diagram.elementary_score_after
+        across, up = with_earlier(ax, (0.0, 1.0), (0.0, 1.05 * max(score.max(), after.max(), 1e-6)))
+        look.line(ax, *_steps(t, score, after), f"mean {diagram.corp.mean_score:.4f}")
+        ax.set(xlim=across, ylim=up, xlabel="threshold", ylabel="mean elementary score")
+        return look.finish(ax)
+    ax.plot(t, diagram.elementary_uncertainty, color=colour("muted"), lw=1.2, dashes=(1.5, 1.5), label="uncertainty")
+    ax.plot(t, diagram.elementary_discrimination, color=colour("low"), lw=1.2, dashes=(5, 2), label="discrimination")
     for at, after, name, width, words in (
         (diagram.elementary_miscalibration, diagram.elementary_miscalibration_after, "high", 1.2, "miscalibration"),
         (diagram.elementary_score, diagram.elementary_score_after, "curve", 2.0, "score"),
     ):
-        ax.plot(*_steps(t, at, after), color=COLOURS[name], lw=width, label=words)
+        ax.plot(*_steps(t, at, after), color=colour(name), lw=width, label=words)
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, None)
     ax.set_xlabel("threshold")
     ax.set_ylabel("mean elementary score")
-    tidy(ax)
     _legend(ax)
     return ax
 
 
-def draw_isotonic(diagram: MurphyDiagram, ax: Axes) -> Axes:
+def draw_isotonic(diagram: MurphyDiagram, ax: Axes, **several: Any) -> Axes:
     """Draw the isotonic reliability curve."""
     corp = diagram.corp
-    ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
-    ax.plot(corp.prediction, corp.recalibrated, color=COLOURS["curve"], lw=2.0)
+    if look := Look(**several):
+        reference(ax, (0, 1), (0, 1))
+        look.line(ax, corp.prediction, corp.recalibrated, f"miscalibration {corp.miscalibration:.4f}")
+        _unit(ax, "prediction", "isotonic event rate")
+        return look.finish(ax)
+    ax.plot([0, 1], [0, 1], color=colour("muted"), lw=1, dashes=(4, 3))
+    ax.plot(corp.prediction, corp.recalibrated, color=colour("curve"), lw=2.0)
     _unit(ax, "prediction", "isotonic event rate")
     return ax
 
 
-def draw_roc(diagram: MurphyDiagram, ax: Axes) -> Axes:
-    """Draw the ROC curve with its hull."""
-    ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
+def draw_roc(diagram: MurphyDiagram, ax: Axes, **several: Any) -> Axes:
+    """Draw the ROC curve with its hull; of one of several models the curve alone."""
     x, y = diagram.false_positive_rate, diagram.true_positive_rate
-    ax.plot(x[diagram.on_hull], y[diagram.on_hull], color=COLOURS["low"], lw=1.2, label="hull: the best cuts")
-    ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
+    if look := Look(**several):
+        reference(ax, (0, 1), (0, 1))
+        look.line(ax, x, y, f"area {diagram.area:.4f}")
+        _unit(ax, "false positive rate", "true positive rate")
+        return look.finish(ax)
+    ax.plot([0, 1], [0, 1], color=colour("muted"), lw=1, dashes=(4, 3))
+    ax.plot(x[diagram.on_hull], y[diagram.on_hull], color=colour("low"), lw=1.2, label="hull: the best cuts")
+    ax.plot(x, y, color=colour("curve"), lw=2.0, label="predictions")
     _unit(ax, "false positive rate", "true positive rate")
     _legend(ax)
     return ax
 
 
-def draw_triptych(diagram: MurphyDiagram) -> Figure:
-    """Draw reliability curve, Murphy diagram and ROC curve side by side."""
-    figure = Figure(figsize=(13.5, 4.8), layout="constrained")
-    panels = zip(figure.subplots(1, 3), (draw_isotonic, draw_murphy, draw_roc), titles(diagram), strict=True)
-    for ax, draw, title in panels:
-        draw(diagram, ax).set_title(title)
-    return figure
+def draw_triptych(diagram: MurphyDiagram, axes: Sequence[Axes] | None, **several: Any) -> Figure:
+    """Draw reliability curve, Murphy diagram and ROC curve; each of several models has its numbers in the legends."""
+    if axes is None:
+        axes = LettersFigure(figsize=(13.5, 4.8), layout="constrained").subplots(1, 3)
+    for ax, draw, title in zip(axes, (draw_isotonic, draw_murphy, draw_roc), titles(diagram), strict=True):
+        draw(diagram, ax, **several).set_title(title.partition(":")[0] if Look(**several) else title)
+    return cast("Figure", axes[0].figure)
 
 
 def titles(diagram: MurphyDiagram) -> tuple[str, str, str]:
@@ -185,8 +216,7 @@ def _svg_of(draw: Callable[[Axes], Any]) -> str:
 
 def _unit(ax: Axes, x: str, y: str) -> None:
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x, ylabel=y)
-    tidy(ax)
 
 
 def _legend(ax: Any) -> None:
-    ax.legend(frameon=False, fontsize="small", labelcolor=COLOURS["ink"])
+    ax.legend(fontsize="small")

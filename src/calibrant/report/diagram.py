@@ -10,7 +10,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from calibrant.door.ends import confidence
 from calibrant.report.frame import Drawable, counts, heights, limits, near_an_end, place, probability
-from calibrant.report.look import COLOURS, new_axes, tidy
+from calibrant.report.look import colour, new_axes
+from calibrant.report.overlay import ALONE, Look, models, reference, shade, with_earlier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 _WITNESS_POINTS = 401
 _BARS = 50  # of the histogram
 _MOST_TICKS = 6  # of log-odds
-_NAMED, _DIAGONAL = "calibrant curve", "calibrant diagonal"
-_DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
-_MARKERS = "osD^v"
 _SIDES = (("high", r"\\\\"), ("low", "////"))
 
 
@@ -44,48 +42,42 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None, examples: Sequence[Reg
     ax.set_ylabel("observed rate")
     _draw_examples(examples, ax, bottom, (low, high))
     if bottom < audit.base_rate < top:
-        muted: dict[str, Any] = {"color": COLOURS["muted"], "fontsize": "small", "zorder": 5, "ha": "right"}
+        muted: dict[str, Any] = {"color": colour("muted"), "fontsize": "small", "zorder": 5, "ha": "right"}
         ax.annotate("base rate", (high, audit.base_rate), (-2, 3), textcoords="offset points", **muted)
         ends = probability(place([low, high], table.axis) @ [[0.03, 0.0], [0.97, 1.0]], table.axis)
-        ax.plot(ends, [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5)
-    tidy(ax)
+        ax.plot(ends, [audit.base_rate] * 2, color=colour("ink"), lw=2, clip_on=False, zorder=5)
     legend(ax)
     return ax
 
 
-def draw_named(audit: Drawable, ax: Axes | None, name: str | None, color: Any) -> Axes:
-    """Draw curve and band of one of several models, in the reader's own style; the first on an Axes draws the diagonal.
-
-    Lines differ by dashes as well; a colour that is not given is the next of the style's.
-    """
+def draw_named(audit: Drawable, ax: Axes | None, look: Look) -> Axes:
+    """Draw curve and band of one of several models, in the reader's own style."""
     ax = ax if ax is not None else new_axes()
     table, (low, high) = audit.reliability, limits(audit)
-    bottom, top = heights(table, low, high, [])
-    earlier = sum(line.get_gid() == _NAMED for line in ax.lines)
-    if earlier:
-        (left, right), (foot, head) = ax.get_xlim(), ax.get_ylim()
-        low, high, bottom, top = min(low, left), max(high, right), min(bottom, foot), max(top, head)
-        for line in ax.lines:
-            if line.get_gid() == _DIAGONAL:
-                line.remove()
-    axis: Axis = "log-odds" if ax.get_xscale() == "logit" or (not earlier and table.axis == "log-odds") else "linear"
-    set_axis(ax, axis, (low, high), (bottom, top))
-    at = probability(_between((low, high), axis, 99), axis)
-    ax.plot(at, at, color="0.5", lw=0.8, ls=":", zorder=1, gid=_DIAGONAL)
+    across, up = with_earlier(ax, (low, high), heights(table, low, high, []))
+    axis = _shared_axis(audit, ax, across, up)
+    at = probability(_between(across, axis, 99), axis)
+    reference(ax, at, at)
     x, y = table.prediction, table.outcome
-    (line,) = ax.plot(x, y, color=color, ls=_DASHES[earlier % len(_DASHES)], label=name, gid=_NAMED, zorder=3)
-    there, alone = _apart(y) if table.kind == "curve" else (np.zeros(x.size, bool), np.ones(x.size, bool))
-    if table.kind != "curve":
-        line.set(linestyle="none", marker=_MARKERS[earlier % len(_MARKERS)])
-    ax.plot(x[alone], y[alone], color=line.get_color(), marker=line.get_marker() or "o", ls="", zorder=3)
+    curve = table.kind == "curve"
+    line = look.line(ax, x, y, f"smooth error {audit.witness.value:.2g}", points=not curve)
+    there, alone = _apart(y) if curve else (np.zeros(x.size, bool), np.ones(x.size, bool))
+    if curve:
+        ax.plot(x[alone], y[alone], color=line.get_color(), marker="o", ls="", zorder=3)
     if table.band_lower is not None and table.band_upper is not None:
-        look: dict[str, Any] = {"color": line.get_color(), "alpha": 0.2, "zorder": 2}
-        ax.fill_between(x, table.band_lower, table.band_upper, where=there, lw=0, **look)
-        ax.vlines(x[alone], table.band_lower[alone], table.band_upper[alone], lw=4, **look)
+        shade(ax, line, x, table.band_lower, table.band_upper, there)
+        lower, upper = table.band_lower[alone], table.band_upper[alone]
+        ax.vlines(x[alone], lower, upper, color=line.get_color(), alpha=0.2, lw=4, zorder=2)
     ax.set(xlabel="prediction", ylabel="observed rate")
-    if name is not None:
-        ax.legend()
-    return ax
+    return look.finish(ax)
+
+
+def _shared_axis(audit: Drawable, ax: Axes, across: tuple[float, float], up: tuple[float, float] | None) -> Axis:
+    """Set the axes of the models that are there, else of this one, and return their kind."""
+    logit = ax.get_xscale() == "logit" or (not models(ax) and audit.reliability.axis == "log-odds")
+    axis: Axis = "log-odds" if logit else "linear"
+    set_axis(ax, axis, across, up)
+    return axis
 
 
 def set_axis(ax: Axes, axis: Axis, across: tuple[float, float], up: tuple[float, float] | None) -> None:
@@ -125,20 +117,20 @@ def _between(ends: Sequence[float], axis: Axis, number: int) -> FloatArray:
 def draw_diagonal(ax: Axes, axis: Axis, ends: tuple[float, float]) -> None:
     """Draw where outcomes are as predicted."""
     at = probability(_between(ends, axis, 2 if axis == "linear" else 99), axis)
-    ax.plot(at, at, color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2, label="calibrated")
+    ax.plot(at, at, color=colour("muted"), lw=1, dashes=(4, 3), zorder=2, label="calibrated")
 
 
 def _draw_curve(audit: Drawable, ax: Axes) -> None:
     table, x = audit.reliability, audit.reliability.prediction
     line, alone = _apart(table.outcome)
     if table.band_lower is not None and table.band_upper is not None:
-        look: dict[str, Any] = {"color": COLOURS["band"], "zorder": 1}
+        look: dict[str, Any] = {"color": colour("band"), "zorder": 1}
         label = f"{confidence(audit.level)} band"
         ax.fill_between(x, table.band_lower, table.band_upper, lw=0, label=label, where=line, **look)
         ax.vlines(x[alone], table.band_lower[alone], table.band_upper[alone], lw=5, **look)
     isotonic = np.where(np.isfinite(table.outcome), table.isotonic, np.nan)
-    ax.plot(x, isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
-    draw_line(table, ax, COLOURS["curve"], "estimated rate")
+    ax.plot(x, isotonic, color=colour("ink"), lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
+    draw_line(table, ax, colour("curve"), "estimated rate")
 
 
 def _apart(outcome: FloatArray) -> tuple[Any, Any]:
@@ -148,12 +140,12 @@ def _apart(outcome: FloatArray) -> tuple[Any, Any]:
     return there, there & ~beside
 
 
-def draw_line(table: Reliability, ax: Axes, colour: str, label: str, dashes: tuple[float, ...] | None = None) -> None:
+def draw_line(table: Reliability, ax: Axes, color: str, label: str, dashes: tuple[float, ...] | None = None) -> None:
     """Draw a curve, broken where there are no rows; a single point as a dot."""
     style: dict[str, Any] = {} if dashes is None else {"dashes": dashes}
-    ax.plot(table.prediction, table.outcome, color=colour, lw=2.2, zorder=4, label=label, **style)
+    ax.plot(table.prediction, table.outcome, color=color, lw=2.2, zorder=4, label=label, **style)
     _, alone = _apart(table.outcome)
-    ax.plot(table.prediction[alone], table.outcome[alone], color=colour, marker="o", ls="", ms=4, zorder=4)
+    ax.plot(table.prediction[alone], table.outcome[alone], color=color, marker="o", ls="", ms=4, zorder=4)
 
 
 def _draw_levels(audit: Drawable, ax: Axes) -> None:
@@ -161,11 +153,11 @@ def _draw_levels(audit: Drawable, ax: Axes) -> None:
     x, y = table.prediction, table.outcome
     if table.band_lower is not None and table.band_upper is not None:
         label = f"{confidence(audit.level)} band"
-        ax.vlines(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
+        ax.vlines(x, table.band_lower, table.band_upper, color=colour("band"), lw=5, zorder=1, label=label)
     if x.size > 1:
-        ax.plot(x, table.isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
+        ax.plot(x, table.isotonic, color=colour("ink"), lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
     size = 18.0 + 100.0 * table.mass / table.mass.max()
-    ax.scatter(x, y, size, label="estimated rate", color=COLOURS["curve"], lw=0, zorder=4)
+    ax.scatter(x, y, size, label="estimated rate", color=colour("curve"), lw=0, zorder=4)
 
 
 def _draw_examples(examples: Sequence[Region], ax: Axes, bottom: float, ends: tuple[float, float]) -> None:
@@ -174,31 +166,33 @@ def _draw_examples(examples: Sequence[Region], ax: Axes, bottom: float, ends: tu
         label: dict[str, Any] = {"label": "headline"} if k == 0 else {}
         ring: dict[str, Any] = {"marker": "o", "ls": "", "ms": 9, "mfc": "none", "mew": 1.8, "zorder": 6}
         across = min(max(each.predicted, ends[0]), ends[1])
-        ax.plot([across], [each.happened], color=COLOURS["ink"], clip_on=False, **ring, **label)
+        ax.plot([across], [each.happened], color=colour("ink"), clip_on=False, **ring, **label)
         bar: dict[str, Any] = {"lw": 3.5, "solid_capstyle": "butt", "clip_on": False, "zorder": 6}
         if each.high > each.low:
             along = np.clip([each.low, each.high], *ends)
-            ax.plot(along, [bottom, bottom], color=COLOURS["ink"], **bar)
+            ax.plot(along, [bottom, bottom], color=colour("ink"), **bar)
 
 
 def legend(ax: Axes, columns: int = 3, handles: float = 1.4) -> None:
-    """Say above the picture what is drawn."""
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=columns,
-        frameon=False,
-        fontsize="small",
-        handlelength=handles,
-        columnspacing=0.9,
-        labelspacing=0.3,
-        borderaxespad=0.2,
-        labelcolor=COLOURS["ink"],
-    )
+    """Say above the picture what is drawn, in as many columns as its width has room for."""
+    for number in range(columns, 0, -1):
+        drawn = ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=number,
+            fontsize="small",
+            handlelength=handles,
+            columnspacing=0.9,
+            labelspacing=0.3,
+            borderaxespad=0.2,
+            frameon=False,
+        )
+        if drawn.get_window_extent().width <= ax.bbox.width:
+            return
 
 
-def draw_density(audit: Drawable, ax: Axes) -> Axes:
-    """Draw how many rows each prediction, or each small range of predictions, has."""
+def draw_density(audit: Drawable, ax: Axes, look: Look = ALONE) -> Axes:
+    """Draw how many rows each prediction, or each small range of predictions, has; of one of several as an outline."""
     table = audit.reliability
     low, high = limits(audit)
     if table.kind == "levels":
@@ -210,8 +204,15 @@ def draw_density(audit: Drawable, ax: Axes) -> Axes:
         rows, edges = counts(table, places), probability(places, table.axis)
         left, widths = edges[:-1], np.diff(edges)
     some = rows[rows > 0]
+    if look:
+        across, up = with_earlier(ax, (low, high), (0.0, 1.08 * some.max()))
+        _shared_axis(audit, ax, across, None)
+        outline = np.column_stack([left, left, left + widths, left + widths]).ravel()
+        look.line(ax, outline, np.column_stack([0.0 * rows, rows, rows, 0.0 * rows]).ravel())
+        ax.set(ylim=up, xlabel="prediction", ylabel="rows")
+        return look.finish(ax)
     log = bool(some.max() > 30 * np.median(some))
-    ax.bar(left, rows, widths, color=COLOURS["bars"], align="edge", lw=0.3, edgecolor="none")
+    ax.bar(left, rows, widths, color=colour("bars"), align="edge", lw=0.3, edgecolor="none")
     if log:
         ax.set_yscale("log")
         ax.set_ylim(0.7, some.max() * 2)
@@ -225,24 +226,29 @@ def draw_density(audit: Drawable, ax: Axes) -> Axes:
     set_axis(ax, table.axis, (low, high), None)
     ax.set_xlabel("prediction")
     ax.set_ylabel("rows (log)" if log else "rows")
-    tidy(ax)
     return ax
 
 
-def draw_witness(audit: Drawable, ax: Axes) -> Axes:
+def draw_witness(audit: Drawable, ax: Axes, look: Look = ALONE) -> Axes:
     """Draw the witness of the smooth error: where it is higher, predictions are too low beside where it is lower."""
     low, high = limits(audit)
     axis = audit.reliability.axis
     x = probability(_between((low, high), axis, _WITNESS_POINTS), axis)
     w = audit.witness(x)
-    ax.axhline(0.0, color=COLOURS["muted"], lw=1)
+    if look:
+        across, _ = with_earlier(ax, (low, high), (0.0, 0.0))
+        _shared_axis(audit, ax, across, None)
+        reference(ax, across, (0.0, 0.0))
+        look.line(ax, x, w, f"smooth error {audit.witness.value:.2g}")
+        ax.set(xlabel="prediction", ylabel="witness")
+        return look.finish(ax)
+    ax.axhline(0.0, color=colour("muted"), lw=1)
     for (name, hatch), where in zip(_SIDES, (w < 0.0, w > 0.0), strict=True):
-        ax.fill_between(x, w, 0.0, where=where, interpolate=True, color=COLOURS[name], alpha=0.2, lw=0)
-        look: dict[str, Any] = {"facecolor": "none", "edgecolor": COLOURS[name], "hatch": hatch, "lw": 0}
-        ax.fill_between(x, w, 0.0, where=where, interpolate=True, **look)
-    ax.plot(x, w, color=COLOURS["curve"], lw=1.4)
+        ax.fill_between(x, w, 0.0, where=where, interpolate=True, color=colour(name), alpha=0.2, lw=0)
+        lines: dict[str, Any] = {"facecolor": "none", "edgecolor": colour(name), "hatch": hatch, "lw": 0}
+        ax.fill_between(x, w, 0.0, where=where, interpolate=True, **lines)
+    ax.plot(x, w, color=colour("curve"), lw=1.4)
     set_axis(ax, axis, (low, high), None)
     ax.locator_params(axis="y", nbins=3)
     ax.set_ylabel("witness")
-    tidy(ax)
     return ax

@@ -20,10 +20,14 @@ from calibrant.findings.reliability import Reliability, reliability
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness, witness_from_sample
 from calibrant.report.diagram import draw_density, draw_diagram, draw_named, draw_witness
-from calibrant.report.look import COLOURS, new_axes
+from calibrant.report.look import colour, new_axes
+from calibrant.report.overlay import Look, models, with_earlier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_BELOW = 0.2  # of a row, for each model that is drawn below another
 
 
 @dataclass(eq=False)
@@ -76,6 +80,7 @@ class ReliabilityDisplay:
         axis: Literal["auto", "linear", "log-odds"] = "auto",
         ax: Axes | None = None,
         name: str | None = None,
+        label: str | None = None,
         color: Any = None,
     ) -> Self:
         """Draw outcomes against predictions.
@@ -92,10 +97,12 @@ class ReliabilityDisplay:
         ax : matplotlib Axes, optional
             New ones by default.
         name : str, optional
-            What the legend calls the model. Several may then be drawn on one `ax`, each as its curve and band alone, in
-            matplotlib's current style.
+            What the legend calls the model, with a number behind it. Several may then be drawn on one `ax`, each as its
+            curve and band alone.
+        label : str, optional
+            What the legend says, in place of the name and the number.
         color : color of matplotlib, optional
-            Of the curve and its band, drawn likewise; by default the next of the style.
+            Of the curve and its band, drawn likewise; by default the next of the style that matplotlib is set to.
 
         Returns
         -------
@@ -112,7 +119,7 @@ class ReliabilityDisplay:
         table = reliability(sample, check_level(level), axis=None if axis == "auto" else axis)
         rate = float(dot(sample.mass(), sample.prediction) + sample.residual().sum())
         return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(
-            ax, name=name, color=color
+            ax, name=name, label=label, color=color
         )
 
     @classmethod
@@ -128,6 +135,7 @@ class ReliabilityDisplay:
         axis: Literal["auto", "linear", "log-odds"] = "auto",
         ax: Axes | None = None,
         name: str | None = None,
+        label: str | None = None,
         color: Any = None,
     ) -> Self:
         """Draw the probabilities that a fitted classifier of two classes predicts; the rest as `from_predictions`."""
@@ -138,6 +146,7 @@ class ReliabilityDisplay:
             axis=axis,
             ax=ax,
             name=name,
+            label=label,
             color=color,
         )
 
@@ -145,19 +154,40 @@ class ReliabilityDisplay:
         """What a copy takes along: the numbers, not the drawing."""
         return {**self.__dict__, "ax_": None}
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, color: Any = None) -> Self:
-        """Draw the diagram on `ax`, new ones by default; with a name or a color as one of several."""
-        one = name is None and color is None
-        self.ax_ = draw_diagram(self, ax) if one else draw_named(self, ax, name, color)
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Self:
+        """Draw the diagram on `ax`, new ones by default; with a name, label or color as one of several."""
+        look = Look(name, label, color)
+        self.ax_ = draw_named(self, ax, look) if look else draw_diagram(self, ax)
         return self
 
-    def plot_counts(self, ax: Axes | None = None) -> Axes:
-        """Draw how many rows each range of predictions has."""
-        return draw_density(self, ax if ax is not None else new_axes())
+    def plot_counts(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Axes:
+        """Draw how many rows each range of predictions has; options as for `plot`."""
+        return draw_density(self, ax if ax is not None else new_axes(), Look(name, label, color))
 
-    def plot_witness(self, ax: Axes | None = None) -> Axes:
-        """Draw the weighting of predictions that proves the smooth error."""
-        return draw_witness(self, ax if ax is not None else new_axes())
+    def plot_witness(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Axes:
+        """Draw the weighting of predictions that proves the smooth error; options as for `plot`."""
+        return draw_witness(self, ax if ax is not None else new_axes(), Look(name, label, color))
 
 
 @dataclass(eq=False)
@@ -195,9 +225,17 @@ class DistanceChainDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, ax: Axes | None = None
+        cls,
+        y_true: Column,
+        y_prob: Column,
+        *,
+        sample_weight: Column | None = None,
+        ax: Axes | None = None,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
     ) -> Self:
-        """Compute and draw the chain; arguments as for `audit`."""
+        """Compute and draw the chain; columns as for `audit`, the rest as for `ReliabilityDisplay.from_predictions`."""
         result = audit(y_true, y_prob, sample_weight=sample_weight, n_resamples=0, random_state=0)
         ties, values = result.ties, result.measures
         chain: list[tuple[str, Bracket]] = [
@@ -214,7 +252,7 @@ class DistanceChainDisplay:
             if value is not None:
                 chain.append((words, Bracket(value, value)))
         names, brackets = zip(*chain, strict=True)
-        return cls(names, brackets).plot(ax)
+        return cls(names, brackets).plot(ax, name=name, label=label, color=color)
 
     @classmethod
     def from_estimator(
@@ -226,25 +264,50 @@ class DistanceChainDisplay:
         sample_weight: Column | None = None,
         pos_label: Any = None,
         ax: Axes | None = None,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
     ) -> Self:
         """Draw the chain of a fitted classifier of two classes; the rest as `from_predictions`."""
-        return cls.from_predictions(*predicted(estimator, X, y, pos_label), sample_weight=sample_weight, ax=ax)
+        return cls.from_predictions(
+            *predicted(estimator, X, y, pos_label),
+            sample_weight=sample_weight,
+            ax=ax,
+            name=name,
+            label=label,
+            color=color,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy takes along: the numbers, not the drawing."""
         return {**self.__dict__, "ax_": None}
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the chain on `ax`, new ones by default."""
-        self.ax_ = ax if ax is not None else new_axes()
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        color: Any = None,
+    ) -> Self:
+        """Draw the chain on `ax`, new ones by default; with a name, label or color as one of several."""
+        self.ax_ = ax = ax if ax is not None else new_axes()
         at = np.arange(len(self.names))[::-1]
         lower, upper = zip(*self.brackets, strict=True)
-        self.ax_.hlines(at, lower, upper, color=COLOURS["bars"], lw=6)
-        self.ax_.plot(lower, at, "|", color=COLOURS["curve"], ms=14, mew=2)
-        self.ax_.plot(upper, at, "|", color=COLOURS["curve"], ms=14, mew=2)
-        self.ax_.set_yticks(at, self.names)
-        self.ax_.set_xlim(0.0, 1.05 * max(*upper, 1e-6))
-        self.ax_.set_xlabel("each is at most the next one down")
+        across = (0.0, 1.05 * max(*upper, 1e-6))
+        if look := Look(name, label, color):
+            across, _ = with_earlier(ax, across, (0.0, 0.0))
+            below = at - _BELOW * models(ax)
+            line = look.line(ax, [*lower, *upper], [*below, *below], points=True)
+            ax.hlines(below, lower, upper, color=line.get_color(), alpha=0.5, lw=3)
+            look.finish(ax)
+        else:
+            ax.hlines(at, lower, upper, color=colour("bars"), lw=6)
+            ax.plot(lower, at, "|", color=colour("curve"), ms=14, mew=2)
+            ax.plot(upper, at, "|", color=colour("curve"), ms=14, mew=2)
+        ax.set_yticks(at, self.names)
+        ax.set_xlim(*across)
+        ax.set_xlabel("each is at most\nthe next one down")
         return self
 
 

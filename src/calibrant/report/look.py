@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ COLOURS: Mapping[str, str] = {
     "low": "#1e4fbf",
     "bars": "#9fb3c8",
 }
-"""Names of colours in drawings; the HTML report replaces each by a CSS variable of the same name. What they tell apart
+"""Names of colours in pages; the HTML report replaces each by a CSS variable of the same name. What they tell apart
 is told apart by dashes, hatches, marks or places as well: orange and blue stay apart for colour-blind readers, red and
 green would not, and in grey no two colours do."""
 
@@ -34,29 +35,68 @@ STYLE: Any = {
     "font.size": 11.0,
     "axes.unicode_minus": False,
     "hatch.linewidth": 0.6,
+    # What is not read is taken away, and what is read seldom is dim.
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": COLOURS["hairline"],
+    "axes.labelcolor": COLOURS["ink"],
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": COLOURS["hairline"],
+    "grid.linewidth": 0.6,
+    "grid.alpha": 0.6,
+    "legend.frameon": False,
+    "legend.labelcolor": COLOURS["ink"],
+    "xtick.color": COLOURS["hairline"],
+    "ytick.color": COLOURS["hairline"],
+    "xtick.labelcolor": COLOURS["muted"],
+    "ytick.labelcolor": COLOURS["muted"],
 }
+"""Style of pages. A picture of a reader's own is drawn in the style that matplotlib is set to."""
 
 _SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _FINE = re.compile(r"(?<=\d\.\d\d)\d+")
 
 
+class LettersFigure(Figure):
+    """A figure whose letters stay letters in SVG and PDF: they can be searched, and set in a journal's own font."""
+
+    def savefig(self, *where: Any, **options: Any) -> None:
+        """Save as any figure is."""
+        with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}):
+            super().savefig(*where, **options)
+
+
 def new_axes() -> Axes:
-    """A new Axes on a new Figure of its own."""
-    return Figure(figsize=(5.2, 5.2), layout="constrained").add_subplot()
+    """A new Axes on a new square Figure of its own, as wide as the style says, and at most 5.2 inches."""
+    side = min(5.2, mpl.rcParams["figure.figsize"][0])
+    return LettersFigure(figsize=(side, side), layout="constrained").add_subplot()
 
 
-def tidy(ax: Axes) -> None:
-    """Take away what is not read, and dim what is read seldom."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(COLOURS["hairline"])
-    ax.tick_params(color=COLOURS["hairline"], labelcolor=COLOURS["muted"])
-    ax.xaxis.label.set_color(COLOURS["ink"])
-    ax.yaxis.label.set_color(COLOURS["ink"])
-    ax.grid(True, color=COLOURS["hairline"], lw=0.6, alpha=0.6)
-    ax.set_axisbelow(True)
+def colour(name: str) -> str:
+    """A colour of `COLOURS` in pages; elsewhere the one of the reader's style that does the same work."""
+    style = mpl.rcParams
+    if style["svg.hashsalt"] == STYLE["svg.hashsalt"]:
+        return COLOURS[name]
+    cycle = style["axes.prop_cycle"].by_key().get("color", [style["lines.color"]])
+    first, text, ground = cycle[0], style["text.color"], style["axes.facecolor"]
+    return {
+        "ink": to_hex(text),
+        "muted": _mixed(text, ground, 0.7),
+        "hairline": to_hex(style["grid.color"]),
+        "band": _mixed(first, ground, 0.25),
+        "bars": _mixed(first, ground, 0.6),
+        "curve": to_hex(first),
+        "high": to_hex(cycle[1 % len(cycle)]),
+        "low": to_hex(cycle[2 % len(cycle)]),
+    }[name]
+
+
+def _mixed(one: str, other: str, share: float) -> str:
+    """So much of one colour, and the rest of another: what is drawn later is not seen through it."""
+    red, green, blue = (share * a + (1.0 - share) * b for a, b in zip(to_rgb(one), to_rgb(other), strict=True))
+    return to_hex((red, green, blue))
 
 
 def drawn(make: Callable[[], Figure]) -> str:

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from calibrant.report.diagram import draw_density, draw_diagonal, draw_diagram, draw_line, draw_named, legend, set_axis
 from calibrant.report.frame import heights, limits, place
-from calibrant.report.look import COLOURS, STYLE, as_svg, drawn, tidy
+from calibrant.report.look import COLOURS, STYLE, as_svg, drawn
+from calibrant.report.overlay import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,11 +39,10 @@ _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
 """Colour, dashes and marker of each of several audits: told apart in grey as well."""
 
 
-def draw_audit(audit: Audit, ax: Axes | None = None, name: str | None = None, color: Any = None) -> Axes:
-    """Draw an audit's diagram, with the examples that its headline tells; with a name or a color as one of several."""
-    if name is not None or color is not None:
-        return draw_named(audit, ax, name, color)
-    return draw_diagram(audit, ax, audit.answer.examples)
+def draw_audit(audit: Audit, ax: Axes | None = None, **several: Any) -> Axes:
+    """Draw an audit's diagram, with the examples that its headline tells, or as one of several models."""
+    look = Look(**several)
+    return draw_named(audit, ax, look) if look else draw_diagram(audit, ax, audit.answer.examples)
 
 
 def figure(audit: Audit, size: tuple[float, float] = _SIZE) -> Figure:
@@ -96,8 +96,6 @@ def _drift_figure(audit: Audit, width: float) -> Figure:
     marks = range(0, evidence.size, math.ceil(needed / room))
     ax.set_xticks(marks, [names[i] for i in marks])
     ax.set_ylabel("evidence")
-    tidy(upper)
-    tidy(ax)
     fig.align_ylabels()
     return fig
 
@@ -122,7 +120,6 @@ def draw_curves(comparison: Comparison, ax: Axes) -> Axes:
             ax.scatter(table.prediction, table.outcome, size, color=COLOURS[colour], marker=marker, lw=0, label=name)
     ax.set_xlabel("prediction")
     ax.set_ylabel("observed rate")
-    tidy(ax)
     legend(ax, 2, 3.0)
     return ax
 

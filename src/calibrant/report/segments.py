@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from calibrant.report.look import COLOURS, STYLE, as_svg, tidy
+from calibrant.report.look import COLOURS, STYLE, as_svg
 
 if TYPE_CHECKING:
     from calibrant.segments.results import FoundSegments
@@ -97,8 +97,8 @@ def pair_svg(segments: FoundSegments, pair: tuple[int, int], width: float) -> st
         ax.tick_params(axis="x", labelrotation=90.0 if slanted else 0.0)
         ax.set_xlabel(names[across])
         ax.set_ylabel(names[down])
-        for side in ax.spines.values():
-            side.set_color(COLOURS["hairline"])
+        ax.spines[:].set_visible(True)
+        ax.grid(False)
         return as_svg(fig)
 
 
@@ -177,7 +177,6 @@ def found_svg(segments: FoundSegments, width: float) -> str:
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel("rows")
         ax.set_ylabel("outcome less prediction")
-        tidy(ax)
         ax.legend(frameon=False, loc="best")
         return as_svg(fig)
 
