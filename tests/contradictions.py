@@ -170,7 +170,7 @@ def faults(audit):
     check(told == (state in REAL) or in_parts, "not chance")
     check(in_parts or not sure or answer["pvalue"] < 0.001, "sure of what chance may do")
     check(("too small to matter" in said) == (state == "too small to matter"), "too small")
-    check(("Leave them as they are" in said) == (answer["action"] in LEAVE), "leave")
+    check(("leave them as they are" in said) == (answer["action"] in LEAVE), "leave")
     check("neither rely" not in page.lower() and "do not settle" not in page, "words that are gone")
     check(said in first and said in page, "the page does not begin with the answer")
     check(answer["direction"] is None or state in REAL, "a direction without evidence")
@@ -209,7 +209,7 @@ def faults(audit):
     fitted = chosen not in (None, "unchanged", "constant")
     check((answer["action"] == "recalibrate") == (fitted and answer["action"] != "check the labels"), "recalibrate")
     fall = re.search(r"should improve by ([0-9.]+)%, likely ([0-9.]+)% to ([0-9.]+)%", said)
-    alone = "Correct that segment alone" in said  # one segment, whose own map is not fitted here
+    alone = " alone (SegmentRecalibrator)" in said  # one segment, whose own map is not fitted here
     check(chosen != "averaged" or fall is not None or alone or answer["action"] != "recalibrate", "without its gain")
     if fall:
         log = gain["log_loss"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import audit
-from calibrant.findings.catalogue import code, what_to_do
+from calibrant.findings.actions import code, what_to_do
 
 RNG = np.random.default_rng(0)
 P = RNG.random(500)

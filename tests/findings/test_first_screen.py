@@ -89,9 +89,9 @@ def test_an_error_that_began_on_a_day_is_told_from_that_day_on():
         y = rng.random(p.size) < np.where(day >= begins, 0.4 * p, p)
         found = audit_table(pd.DataFrame({"y": y * 1, "p": p, "day": day}), y_true="y", y_prob="p", drift="day")
         assert found.answer.headline.startswith("Too high since about period 8: 5" if told else "Too high on average: ")
-        assert ("correct (recalibrate) on rows from period 8 on." in found.answer.details[-1]) is told
+        assert ("correct them with the rows from period 8 on alone (recalibrate)." in found.answer.details[-1]) is told
         assert found.answer.details[-1].startswith(
-            "Find out whether something changed. " if not told else "Find out what"
+            "Do: find out whether something changed. " if not told else "Do: find out what changed. "
         )
         assert "below" not in found.answer.sentence
         assert found.answer.examples == () or not told
@@ -112,7 +112,7 @@ def test_few_groups_hear_what_is_known_and_not_an_option():
     assert low - 0.01 <= least <= low
     assert high <= most <= high + 0.01
     assert "groups are too few to be sure (worth 1" in found.answer.headline
-    assert found.answer.details[1].startswith("Do not rely on them yet. More groups help; ")
+    assert found.answer.details[1].startswith("Do: collect rows of about 2")
     assert "max-weight" not in found.answer.sentence
     assert "not known" not in found.answer.sentence
     assert found.group_line.numbers in " ".join(found.sentences)

@@ -1,5 +1,8 @@
 """The curve, its band, gaps and axis: against what is computed draw by draw; the direction agrees with the ranges."""
 
+import itertools
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import _agreed, fitted_curve, reliability
+from calibrant.recalibration.gain import direction_of
 from tests.strategies import examples
 
 
@@ -118,13 +122,54 @@ def test_a_direction_is_never_named_against_the_ranges(direction, errors):
         "too confident": sorted(high) == high,
         "not confident enough": sorted(low) == low,
     }
-    if found is None or direction in (None, "uneven"):
-        assert found == direction
-    elif found != "uneven":
-        assert allowed[found]
-        assert found == direction or not allowed[direction]
-    else:
-        assert not any(allowed.values())
+    assert found == (direction if allowed.get(direction, True) else None)
+
+
+def directions_of(errors):
+    """The direction of curves one by one, as docs/answer.md has it."""
+    found = Counter()
+    for error in errors:
+        size = np.abs(error)
+        if size.sum() <= 1e-12:
+            continue
+        sides = [e > 0.0 for e in error if abs(e) >= 0.1 * size.max()]
+        runs = [side for side, _ in itertools.groupby(sides)]
+        above = error[error > 0.0].sum() / size.sum()
+        if len(runs) == 1 or min(above, 1.0 - above) < 0.1:
+            found["too low" if above > 0.5 else "too high"] += 1
+        elif len(runs) == 2:
+            found["too confident" if runs[0] else "not confident enough"] += 1
+        else:
+            found["uneven"] += 1
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "level"), [(60, 0.05), (500, 0.4), (3000, 0.05)])
+def test_a_direction_is_that_of_nearly_all_drawn_curves(n, level):
+    truths = {
+        "none": lambda v: v,
+        "too low": lambda v: v**0.7,
+        "too confident": lambda v: 0.5 + 0.6 * (v - 0.5),
+        "uneven": lambda v: np.clip(v + 0.15 * np.sin(15.7 * v), 0.0, 1.0),
+        "not confident enough": lambda v: np.clip(0.5 + 1.5 * (v - 0.5), 0.0, 1.0),
+    }
+    seen = Counter()
+    for k, (truth, rate) in enumerate(truths.items()):
+        rng = np.random.default_rng([n, k])
+        v = rng.random(n)
+        curve = fitted_curve(Sample.from_columns((rng.random(n) < rate(v)) * 1.0, v), None)
+        share = np.cumsum(curve.cells_.mass) - 0.5 * curve.cells_.mass
+        last = curve.cells_.x.size - 1
+        at = [curve.cells_.x[min(int((share < q).sum()), last)] for q in (np.arange(120) + 0.5) / 120]
+        drawn = curve.curves(np.array(at), 400, np.random.default_rng(0))
+        many = directions_of(expit(drawn) - expit(np.array(at)))
+        most = many.most_common(1)[0] if many else (None, 0)
+        found = direction_of(curve, level)
+        assert found == (most[0] if most[1] >= (1.0 - level) * 400 else None)
+        seen[found] += 1
+        assert n < 3000 or found == (None if truth == "none" else truth)
+    assert n > 60 or level > 0.05 or seen[None]
 
 
 @pytest.mark.parametrize("y", [0.0, 1.0])

@@ -505,3 +505,17 @@ def test_ends_beyond_no_error_are_told_as_negative(bias, interval, said):
     )
     assert segment.summary().count(said) == (not segment.in_part)
     assert not segment.in_part
+
+
+@pytest.mark.slow
+def test_a_search_that_finds_nothing_has_a_frame_with_the_columns_of_one_that_does():
+    rng = np.random.default_rng(0)
+    p, side = rng.random(1_500), rng.choice(["a", "b"], 1_500)
+    frames = []
+    for off in (0.0, 0.25):
+        y = (rng.random(p.size) < np.where(side == "a", np.minimum(p + off, 1.0), p)) * 1
+        table = pl.DataFrame({"y": y, "p": p, "side": side})
+        found = find_segments(table, y_true="y", y_prob="p", n_resamples=99, random_state=0)
+        frames.append(found.to_frame("pyarrow"))
+    assert frames[0].column_names == frames[1].column_names
+    assert frames[0].num_rows == 0 < frames[1].num_rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["Result"]
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
@@ -16,6 +17,8 @@ import numpy.typing as npt
 from calibrant.door.frames import Backend, columns_of, frame_of, record
 
 _LONGEST = 400  # characters of a repr
+_ANSWER = 200  # characters of the first sentence
+_FIRST = re.compile(r"(?<=[.]) (?=[A-Z])|\n")
 _PART = 60  # of one of its values
 
 OR_NULL = "null in JSON where it is not finite"
@@ -66,10 +69,15 @@ class Result:
     __slots__ = ()
     _parts: ClassVar[str] = ""
     """The attribute that has the rows of its data frame, where it has several parts."""
+    _columns: ClassVar[tuple[str, ...]] = ()
+    """The columns of these rows, where there may be none."""
 
     def __repr__(self) -> str:
-        """One short line."""
-        return short_repr(self)
+        """One short line: the answer, where there is a summary in words, else the values."""
+        if type(self).summary is Result.summary:
+            return short_repr(self)
+        answer = _FIRST.split(self.summary(), maxsplit=1)[0].removesuffix(".")
+        return f"{type(self).__name__}({_cut(' '.join(answer.split()), _ANSWER)})"
 
     def __str__(self) -> str:
         """Words, for `print`."""
@@ -81,7 +89,7 @@ class Result:
 
     def summary(self) -> str:
         """Return it in words, the answer first."""
-        return repr(self)
+        return short_repr(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain dicts, lists, numbers and words, as JSON has them."""
@@ -107,6 +115,8 @@ class Result:
             parts = getattr(self, self._parts)
             if isinstance(parts, Mapping):
                 return [{"name": name, **record(part)} for name, part in parts.items()]
+            if not parts:
+                return {name: () for name in self._columns}
             return [record(each) for each in parts]
         return columns_of(self) or [record(self)]
 

@@ -12,6 +12,7 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.values import counted
+from calibrant.findings.actions import action_line, every_time, most_of_one
 from calibrant.findings.decision import (
     Answer,
     Blamed,
@@ -43,19 +44,15 @@ from calibrant.findings.words import (
     sentence,
     share_of_score,
     short_pvalue,
-    whole,
 )
-from calibrant.inference.bounds.gate import asked, least_in_short, most_in_short, rows_to_collect
+from calibrant.inference.bounds.gate import asked, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
-from calibrant.recalibration.choice import falls_to
-from calibrant.recalibration.curves.registry import title_of
 from calibrant.resampling.comonotone import LEAST_GROUPS, too_few, worth_of
 
 if TYPE_CHECKING:
     from calibrant.decisions.group_line import GroupLine
     from calibrant.findings.results import Audit
     from calibrant.inference.testing.result import TestResult
-    from calibrant.recalibration.gain import RecalibrationGain
     from calibrant.segments.by_column import Segment
     from calibrant.segments.results import FoundSegment
 
@@ -68,8 +65,8 @@ _SAID = {
     "uneven": "Uneven",
 }
 _TOP = {
-    "too high": "Too confident of the most probable class",
-    "too low": "Not confident enough of the most probable class",
+    "too high": "Too confident of the likeliest class",
+    "too low": "Not confident enough of the likeliest class",
 }
 """What it is to predict that class with too much, and with too little."""
 _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
@@ -77,16 +74,12 @@ _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of
 NOT_CHANCE, RARELY = "This is not chance", "Chance alone rarely does this"
 SURELY = 0.001
 """Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
-_CORRECT = "Correct them (recalibrate)"
-_AVERAGED = ("averaged", "averaged_classes")
 _RARE = 0.1
 """Rates of an event, or of its absence, below which few points are much."""
-_ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
 _SAME = 1e-12  # what is nearer is rounding
 _NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
 _DIGITS = 6  # at most, of two rates that are told apart
 _ALL_ROWS = 0.9  # of the rows, in an example that stands for all
-_LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cent
 
 
 def answer(audit: Audit) -> Answer:
@@ -123,7 +116,7 @@ def answer(audit: Audit) -> Answer:
 def says_where(answer: Answer, test: TestResult | None) -> bool:
     """Whether the headline tells examples of places."""
     told = ("check the labels", "predict the base rate")
-    return test is not None and test.reject and answer.direction is not None and answer.action not in told
+    return test is not None and test.reject and answer.action not in told
 
 
 def headline(answer: Answer, audit: Audit) -> str:
@@ -134,10 +127,17 @@ def headline(answer: Answer, audit: Audit) -> str:
 def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
     """How sure and how far; what to do."""
     test = audit.tests["calibration_test"].result
-    # Too few to be more than rounding, but said.
-    odd = test is not None and test.impossible is not None and answer.state in ("no evidence", "too few rows")
-    beside = [sentence(test.impossible.summary())] if odd and test is not None and test.impossible is not None else []
-    return (*_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit), *_what_to_do(answer, audit))
+    odd = None if test is None or answer.state not in _NOT_SEEN else test.impossible
+    beside = [] if odd is None else [_too_few_to_tell(odd.n_rows)]
+    do = action_line(answer, audit)
+    said = (*_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit))
+    return said if do is None else (*said, do)
+
+
+def _too_few_to_tell(n_rows: int) -> str:
+    """Of outcomes that were predicted to be impossible, and no sign of error all the same."""
+    was = "was" if n_rows == 1 else "were"
+    return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong: too few to be more than rounding."
 
 
 def _few_groups(answer: Answer, audit: Audit) -> list[str]:
@@ -198,18 +198,33 @@ def _what(answer: Answer, audit: Audit) -> str:
         wrong = [each for each in audit.regions if (each.predicted - 0.5) * (each.happened - 0.5) < 0.0]
         where = f"where {rate(wrong[0].predicted)} is predicted, {_happened(audit, wrong[0].happened)}" if wrong else ""
         rows = f" ({counted(wrong[0].n_rows, 'row')})" if wrong else ""
-        return f"Backwards: {where or 'the higher the prediction, the rarer the event'}{rows}."
+        where = where or "the higher the prediction, the rarer the event"
+        return f"Backwards, as if yes and no were swapped: {where}{rows}."
     if answer.action == "predict the base rate":
-        return f"Of no proved use: predicting {_every_time(audit)} for every row may do as well."
+        return f"Of no proved use: predicting {every_time(audit)} for every row may do as well."
     if since(audit, answer.direction) is not None:
         return f"{_drift_in_words(audit)}."
-    if answer.direction is None:
-        return "Not calibrated, though no range of predictions stands out."
     where_alone = blamed(audit, answer.direction)
+    if answer.direction is None:
+        return _unsure(answer, audit) if where_alone is None else _of_one_segment(where_alone)
     slightly = answer.state == "too small to matter" and where_alone is None
     said = (_SAID if audit.classes is None else _SAID | _TOP)[answer.direction]
     said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
     return f"{said}{_for_example(answer, audit) if where_alone is None else _there_and_elsewhere(where_alone)}."
+
+
+def _unsure(answer: Answer, audit: Audit) -> str:
+    """Of an error whose direction is not known: the places that are."""
+    if not answer.examples and "segments" in parts_off(audit):
+        return _parts_in_words(audit)
+    if not answer.examples:
+        return "Not calibrated, though no range of predictions stands out."
+    told = [f"too {each.direction} {_near(audit, each)}" for each in answer.examples]
+    return f"{'; '.join(told).capitalize()}. Which way other predictions err is not clear."
+
+
+def _of_one_segment(where: Blamed) -> str:
+    return f"Too {'low' if where.happened > where.predicted else 'high'}{_there_and_elsewhere(where)}."
 
 
 def _by_classes(answer: Answer, audit: Audit) -> bool:
@@ -321,13 +336,13 @@ def _could_cost(audit: Audit) -> str:
 def _how_far(answer: Answer, audit: Audit) -> str:
     """How far predictions would have to move: of these rows, and likely of the population."""
     where = since(audit, answer.direction)
-    which = "Predictions" if audit.classes is None else "Predictions of the most probable class"
+    which = "Predictions" if audit.classes is None else "Predictions of the likeliest class"
     which = which if where is None else "In all rows together, predictions"
     move = f"{which} would have to move by {in_points(in_short(answer.size))} on average"
     if answer.interval is None:
         if audit.rates:
             return f"{move} on these rows."
-        return f"{move} on these rows; {MAX_WEIGHT}, {_most_of_one(audit)}, would bound it for others."
+        return f"{move} on these rows; {MAX_WEIGHT}, {most_of_one(audit)}, would bound it for others."
     most = as_points(most_in_short(answer.interval, answer.max_distance))
     if not answer.interval.low > 0.0:
         likely = f", likely at most {most}"
@@ -343,13 +358,6 @@ def _how_far(answer: Answer, audit: Audit) -> str:
 def _costs(audit: Audit) -> str:
     """Why an error within the limit is not small."""
     return "it costs much" if stakes(audit.advice.gain) == "large" else f"near 0% and 100% {_could_cost(audit)}"
-
-
-def _most_of_one(audit: Audit) -> str:
-    """What `--max-weight` says."""
-    if audit.n_groups is None:
-        return "the most that one row can ever weigh"
-    return f"the most {'that one group can ever weigh' if audit.weighted else 'rows that one group can ever have'}"
 
 
 def _parts_in_words(audit: Audit) -> str:
@@ -370,7 +378,7 @@ def _parts_in_words(audit: Audit) -> str:
         among = f" {counted(more, 'more segment is', 'more segments are')} off." if more else ""
         false = f"Of segments called off, {100.0 * audit.level:g}% may be false alarms{given}."
         return f"{'. '.join(named)}.{among} {false}"
-    return f"{_drift_in_words(audit)}{given}."
+    return f"{_drift_in_words(audit)}. The risk of any false alarm is {100.0 * audit.level:g}%{given}."
 
 
 def _drift_in_words(audit: Audit) -> str:
@@ -378,8 +386,7 @@ def _drift_in_words(audit: Audit) -> str:
     _, from_then = split_by_alarm(audit)
     way = "Too high" if from_then.happened < from_then.predicted else "Too low"
     rates = _predicted_and_happened(audit, from_then.predicted, from_then.happened, from_then.n_rows)
-    alarm = f"the risk of any false alarm is {100.0 * audit.level:g}%"
-    return f"{way} since about {period_in_words(from_then.first)}: {rates}; {alarm}"
+    return f"{way} since about {period_in_words(from_then.first)}: {rates}"
 
 
 def _found_segment(each: FoundSegment) -> str:
@@ -455,110 +462,9 @@ def _there_and_elsewhere(where: Blamed) -> str:
     """The segment that errs, and that the other rows do not."""
     says, happens = two_rates(where.predicted, where.happened)
     rest, others = rate(where.predicted_elsewhere), rate(where.happened_elsewhere)
-    return f" for {where.name}: {says} predicted, {happens} happened. Elsewhere {rest} predicted, {others} happened"
-
-
-def _every_time(audit: Audit) -> str:
-    """What one answer for all rows says: of classes base_rate is how often the most probable one is right."""
-    return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
-
-
-def _what_to_do(answer: Answer, audit: Audit) -> list[str]:
-    action, advice = answer.action, audit.advice
-    if action == "leave unchanged":
-        gain = advice.gain
-        at_most = "" if gain is None else f": correcting would improve the score (log loss) by {_no_more_than(gain)}"
-        return [f"Leave them as they are{at_most}."]
-    if action == "collect more rows" and answer.direction is not None:
-        return ["Correct level and slope alone (PlattScaling), or collect more groups."]
-    if action == "collect more rows":
-        return [_collect(answer, audit)]
-    if action == "check the labels":
-        return ["Check that yes and no are not swapped, in labels or columns, before anything else."]
-    if action == "predict the base rate":
-        return [f"Predict {_every_time(audit)} for every row, or find better predictions."]
-    alone = blamed(audit, answer.direction)
-    if alone is not None and action in ("look at the parts", "recalibrate"):
-        return _repair_alone(alone, audit)
-    parts = parts_off(audit)
-    if action == "look at the parts":
-        if parts[0] == "periods":
-            return [_on_recent(audit)]
-        drift = " Some periods are off as well." if "periods" in parts else ""
-        return [f"Correct segments, not all rows: {_ONE_BY_ONE}.{drift}"]
-    if action == "look closer":
-        if parts:
-            closer = f"; {_ONE_BY_ONE}" if parts[0] == "segments" else ""
-            return [f"Look at where they err: some {' and '.join(parts)} are off{closer}. {_no_recalibration(audit)}"]
-        return [f"Look at where they err. {_no_recalibration(audit)}"]
-    if action == "none":
-        return [advice.words] if answer.state == "worth correcting" else []
-    if since(audit, answer.direction) is not None:
-        return [_on_recent(audit)]
-    by = "" if advice.chosen in _AVERAGED else f" by {title_of(advice.chosen or '')}"
-    gains = f"{_CORRECT}{by}. {_what_it_gains(audit)}"
-    if not parts:
-        return [gains]
-    if parts[0] == "periods":
-        return [f"Find out whether something changed. If so, correct on rows since then. If not: c{gains[1:]}"]
-    return [f"Single segments are off. If they err unlike one another, {_ONE_BY_ONE}. If not: c{gains[1:]}"]
-
-
-def _on_recent(audit: Audit) -> str:
-    """What to do about predictions that have come to err."""
-    _, from_then = split_by_alarm(audit)
-    recent = f"rows from {period_in_words(from_then.first)} on"
-    return f"Find out what changed. If it stays, correct (recalibrate) on {recent}."
-
-
-def _no_more_than(gain: RecalibrationGain) -> str:
-    most = gain.log_loss.possible_share
-    return "less than 0.1%" if most < _LITTLE else f"at most {share_of_score(most)}"
-
-
-def _collect(answer: Answer, audit: Audit) -> str:
-    """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
-    if audit.gate is None or answer.interval is None:
-        if audit.n_groups is not None and (audit.group_line is not None or audit.n_groups < LEAST_GROUPS):
-            return "Do not rely on them yet. More groups help; more rows in the same ones help little."
-        return f"Give {MAX_WEIGHT}, {_most_of_one(audit)}: that bounds it."
-    if audit.gate.verdict == "within":
-        return "If that would matter to you, collect more rows; if not, use them."
-    most = in_points(most_in_short(answer.interval, answer.max_distance))
-    return f"If {most} would matter to you, collect {rows_to_collect(audit.gate)}; if not, use them."
-
-
-def _no_recalibration(audit: Audit) -> str:
-    """Why no recalibration is advised where the error is real."""
-    advice = audit.advice
-    if audit.classes is None:
-        return advice.words
-    some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
-    return f"No recalibration of the predictions helps beyond chance{some}."
-
-
-def _what_it_gains(audit: Audit) -> str:
-    """What the advised map gains: on new rows, or of classes on rows kept out of its fit."""
-    advice = audit.advice
-    if advice.gain is not None:
-        return advice.gain.summary()
-    compared = advice.n_compared or audit.n_rows
-    of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
-    falls = falls_to(advice["unchanged"], advice[advice.chosen or ""], advice.noise or 0.0)
-    if falls is not None:
-        return f"On {of_rows} kept out of its fit, the error falls from {falls}."
-    return f"On {of_rows} kept out of its fit, the log score is better."
-
-
-def _repair_alone(where: Blamed, audit: Audit) -> list[str]:
-    """That one segment is to be recalibrated, and no other row."""
-    left = abs(where.happened_elsewhere - where.predicted_elsewhere)
-    limit = as_points(asked(audit.max_distance))
-    others = f"The other rows err by {in_points(in_short(left))} on average, within the limit of {limit}."
-    first = (
-        " Some periods are off as well: find out whether something changed." if "periods" in parts_off(audit) else ""
-    )
-    return [f"Correct that segment alone (SegmentRecalibrator). {others}{first}"]
+    rows = counted(where.n_rows, "row")
+    inside = f" for {where.name}: {says} predicted, {happens} happened ({rows})"
+    return f"{inside}. Elsewhere {rest} predicted, {others} happened"
 
 
 def two_rates(one: float, other: float) -> tuple[str, str]:
@@ -647,42 +553,7 @@ def _discrimination(audit: Audit) -> str:
     return f"How well they tell {what}: AUC {audit.auc:.3f} ({told})."
 
 
-def what_to_do(audit: Audit) -> str:
-    """What a section on what to do begins with: the advice, and where parts are to be looked at that first."""
-    alone = _to_repair(audit) is not None
-    if audit.answer.action != "look at the parts" and not alone:
-        return audit.advice.words
-    do = audit.answer.details[-1]
-    return f"{do} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
-
-
-def code(audit: Audit) -> str | None:
-    """Lines of Python that do what is advised; None where no recalibration is."""
-    where = _to_repair(audit)
-    if where is None:
-        return audit.advice.code
-    y_true, y_prob = (audit.columns.get(each, each) for each in ("y_true", "y_prob"))
-    return (
-        "from calibrant import SegmentRecalibrator\n"
-        f"repair = SegmentRecalibrator({y_prob!r}, features={list(where.features)!r})\n"
-        f"repair.fit(rows, rows[{y_true!r}])  # rows kept for this\n"
-        "better = repair.predict_proba(new_rows)[:, 1]"
-    )
-
-
-def _to_repair(audit: Audit) -> Blamed | None:
-    """The segment that is to be recalibrated, and no other row."""
-    found = audit.answer
-    return blamed(audit, found.direction) if found.action in ("recalibrate", "look at the parts") else None
-
-
 def state_in_words(answer: Answer) -> str:
     """What it comes to, where one line or a cell of a table has to do."""
     seen = _NOT_SEEN.get(answer.state)
     return answer.state if seen is None else f"{seen[0].lower()}{seen[1:]}"
-
-
-def action_in_words(answer: Answer) -> str:
-    """What to do, as shortly: rows that leave an error open are used where it would not matter."""
-    open_end = answer.action == "collect more rows" and answer.interval is not None
-    return "collect more rows if that matters" if open_end else answer.action

@@ -19,7 +19,8 @@ from calibrant.door.identity import identities
 from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
-from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, action_in_words, state_in_words
+from calibrant.findings.actions import DO, action_in_words
+from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, state_in_words
 from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number, short_pvalue
@@ -30,7 +31,7 @@ from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
-_SMOOTH = "Compared by smooth errors, each between half and twice that"
+_SMOOTH = "By another measure (smooth error)"
 _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a page must not take minutes
 
 
@@ -64,6 +65,10 @@ class Comparison(Finding):
     seed: int | None = None
     same_items: int | None = None
 
+    def __repr__(self) -> str:
+        """The headline."""
+        return f"Comparison({self.headline.removesuffix('.')})"
+
     @property
     def headline(self) -> str:
         """Which is better calibrated, and whether that is chance."""
@@ -81,10 +86,10 @@ class Comparison(Finding):
 
     def _said(self) -> tuple[str, ...]:
         if self.pairs is not None:
-            return _of_all(self.pairs, self._on)
+            return (*_of_all(self.pairs, self._on), self._advice())
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
-            return (f"The {which} were not compared row by row: {self.not_compared}.",)
+            return f"The {which} were not compared row by row: {self.not_compared}.", self._advice()
         first, second = self.names
         result, low, high = self.result, *self.result.interval
         sure = f"{confidence(result.level)} confidence"
@@ -94,7 +99,8 @@ class Comparison(Finding):
             return (
                 f"Neither of {first} and {second} is proved better calibrated{rows} (p > {result.level:g}).",
                 self._far((first, second), sure),
-                f"{_SMOOTH}: {first}'s less {second}'s is likely {least} to {most} points ({sure}).",
+                f"{_SMOOTH} {first}'s less {second}'s is likely {least} to {most} points ({sure}).",
+                self._advice(),
             )
         better, worse = (first, second) if result.statistic < 0.0 else (second, first)
         near, far = sorted((abs(low), abs(high)))
@@ -104,7 +110,7 @@ class Comparison(Finding):
         return (
             f"{better} is better calibrated than {worse}{rows}. {NOT_CHANCE if sure_of else RARELY} ({p}).",
             self._far((worse, better), sure),
-            f"{_SMOOTH}: they differ by {in_points(in_short(abs(result.statistic)))}, "
+            f"{_SMOOTH} they differ by {in_points(in_short(abs(result.statistic)))}, "
             f"likely {as_points(least)} to {as_points(most)}.",
             self._advice(),
         )
@@ -127,19 +133,19 @@ class Comparison(Finding):
         return f"{in_points(in_short(answer.size))} on average, likely {as_points(least)} to {as_points(most)}"
 
     def _advice(self) -> str:
-        """What to do about each."""
-        advice = []
+        """What to do about each: first those to correct, then those without a sign of error, then others."""
+        correct, fine, other = [], [], []
         for name, audit in zip(self.names, self.audits, strict=True):
             answer = audit.answer
             if answer.action == "recalibrate":
-                way = "" if answer.direction is None else f" ({answer.direction})"
-                advice.append(f"correct {name}{way}")
-            elif answer.state in ("no evidence", "too few rows"):
-                advice.append(f"{name} shows {state_in_words(answer)}")
+                correct.append(name if answer.direction is None else f"{name} ({answer.direction})")
+            elif answer.state in ("no evidence", "too few rows") and answer.action != "look at the parts":
+                fine.append(f"{name} shows {state_in_words(answer)}")
             else:
-                advice.append(f"{name}: {answer.action}")
-        both = "; ".join(advice)
-        return f"{both[0].upper()}{both[1:]}."
+                other.append(f"{name}: {action_in_words(answer)}")
+        before = f"correct {_and(correct)} before you use {'it' if len(correct) == 1 else 'them'}" if correct else ""
+        said = "; ".join([*([before] if before else []), *fine, *other])
+        return f"{DO}{said}." if before else f"{said[0].upper()}{said[1:]}."
 
     @property
     def _on(self) -> str:
@@ -199,6 +205,10 @@ class Comparison(Finding):
             values = [audit.measures[name].value for audit in self.audits]
             rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
         return rows
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:

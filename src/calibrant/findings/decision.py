@@ -249,10 +249,11 @@ _NOISE = 2.0  # standard deviations of it
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """A segment, the columns that make it, and what is predicted and happens in it and elsewhere."""
+    """A segment, the columns that make it, its rows, and what is predicted and happens in it and elsewhere."""
 
     name: str
     features: tuple[str, ...]
+    n_rows: int
     predicted: float
     happened: float
     predicted_elsewhere: float
@@ -285,12 +286,14 @@ def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
     """The segment whose error is that of all rows; None where no single one is to blame.
 
     Segments by name come first, for they were asked about. None is blamed where another segment, or a range of
-    predictions, is proved to err in a way that it does not explain. How much weight a segment has is not kept, so that
+    predictions, is proved to err in a way that it does not explain, or where calibration is not rejected. Without a
+    direction it is that of the mean error. How much weight a segment has is not kept, so that
     none is blamed where weights differ.
     """
-    if direction not in ("too high", "too low") or audit.weighted:
+    test = audit.tests["calibration_test"].result
+    if direction not in ("too high", "too low", None) or audit.weighted or test is None or not test.reject:
         return None
-    low = direction == "too low"
+    low = audit.base_rate > audit.mean_prediction if direction is None else direction == "too low"
     if any((each.happened > each.predicted) != low for each in audit.regions):
         return None
     named, found = _named(audit), _found(audit)
@@ -347,7 +350,7 @@ def _sides(audit: Audit, part: _Part) -> Blamed | None:
     by_chance = left * rest <= _NOISE * math.sqrt(_variance(audit, rest, says))
     if not by_chance and left * rest > _LEFT * abs(whole):
         return None
-    return Blamed(part.name, tuple(part.fixed), predicted, happened, says, happens)
+    return Blamed(part.name, tuple(part.fixed), n_rows, predicted, happened, says, happens)
 
 
 def _variance(audit: Audit, rest: int, says: float) -> float:
@@ -398,12 +401,13 @@ def since(audit: Audit, direction: Direction | None) -> Stretch | None:
     Before them the mean error is within what is too small to matter, and by 4 standard errors another than since. Of
     groups and weights no standard error is known here, and a shift alone is seen: then nothing is said.
     """
-    if direction not in ("too high", "too low") or audit.weighted or audit.n_groups is not None:
+    if direction not in ("too high", "too low", None) or audit.weighted or audit.n_groups is not None:
         return None
     if not any(each.reading.reject for each in audit.periods):
         return None
     before, after = split_by_alarm(audit)
-    if before is None or (after.error > 0.0) != (direction == "too low") or abs(before.error) > audit.max_distance:
+    against = direction is not None and (after.error > 0.0) != (direction == "too low")
+    if before is None or against or abs(before.error) > audit.max_distance:
         return None
     apart = abs(after.error - before.error) > _SURE * math.sqrt(before.variance + after.variance)
     return after if apart else None
@@ -485,10 +489,10 @@ def told(direction: str | None, audit: Audit) -> tuple[Region, ...]:
     """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side.
 
     Of faults that are nearly all of one side, the other is listed as well where it is clear beyond doubt. Where nearly
-    all rows err one way, all of them are the example.
+    all rows err one way, all of them are the example. Without a direction the clearest are told, of either side.
     """
     examples = audit.regions
-    if not examples or direction is None:
+    if not examples:
         return ()
     if direction in ("too high", "too low"):
         same, other = (

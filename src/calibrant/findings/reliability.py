@@ -163,13 +163,13 @@ _SIDES: dict[str, Direction] = {"l": "too low", "h": "too high", "lh": "too conf
 
 
 def _agreed(direction: Direction | None, regions: tuple[Region, ...]) -> Direction | None:
-    """The direction, unless ranges that hold a tenth of the largest error err otherwise: then it is theirs."""
+    """The direction, unless ranges that hold a tenth of the largest error err otherwise: then none is stated."""
     error = [each.share * abs(each.mean_error) for each in regions]
     large = [each for each, size in zip(regions, error, strict=True) if size >= _LARGE * max(error)]
     sides = "".join(each.direction[0] for each in sorted(large, key=lambda each: each.low))
     sides = "".join(side for k, side in enumerate(sides) if k == 0 or sides[k - 1] != side)
     fits = direction in (None, "uneven") or sides in "".join(key for key, name in _SIDES.items() if name == direction)
-    return direction if fits else _SIDES.get(sides, "uneven")
+    return direction if fits else None
 
 
 def fitted_curve(sample: Sample, rows: Rows | None) -> AveragedCurve:

@@ -16,8 +16,9 @@ from calibrant.door.frames import Results
 from calibrant.door.outwards import in_points
 from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, counted
+from calibrant.findings.actions import action_in_words
 from calibrant.findings.advice import Advice
-from calibrant.findings.catalogue import action_in_words, answer, sentences, state_in_words
+from calibrant.findings.catalogue import answer, sentences, state_in_words
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties

@@ -165,6 +165,17 @@ class Gated(Result):
         return "" if costly is None or self.verdict != "within" else f"{VERDICTS['within']} with a warning: {costly}"
 
     @property
+    def action(self) -> str:
+        """What to do, which follows from the verdict."""
+        if self.warning:
+            return "Do: correct them all the same before you use them; calibrant audit prints the code."
+        if self.verdict == "within":
+            return "Do: use them as they are."
+        if self.verdict == "beyond":
+            return "Do: hold them back. calibrant audit shows where they err and what to correct."
+        return "Do: hold them back until more rows decide."
+
+    @property
     def what(self) -> str:
         """What the checks of distance are of, in a sentence; empty where there is none among several."""
         result = self.rows
@@ -193,7 +204,7 @@ class Gated(Result):
 
     def summary(self) -> str:
         """The verdict, a line for each of several checks, beyond first and within last, and the premises."""
-        lines = [self.headline, *([self.warning] if self.warning else [])]
+        lines = [self.headline, *([self.warning] if self.warning else []), self.action]
         if len(self.checks) > 1:
             checks, rest = self.shown()
             lines += [self.what, *(f"  {check.line()}" for check in checks), *([f"  {rest}"] if rest else [])]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betaincinv, entr, expit
 
 from calibrant.door.columns import FloatArray
@@ -21,7 +22,8 @@ _DRAWS, _SEED = 400, 0  # curves of the posterior; a constant seed, so that equa
 _TINY = 1e-300  # whose logarithm is finite
 _SMALL = 0.01  # of the score
 _POINTS = 120  # quantiles of the rows at which the direction is read
-_ONE_SIDED, _MOSTLY = 0.1, 0.25  # of the error at sure points, and at likely ones, less is of the other side
+_LITTLE = 0.1  # of an error: as much may be of the other side, and smaller ones change no side
+_SAME = 1e-12  # an error is rounding below
 _ERRORS = 2.0  # standard errors by which halves may gain less than the interval says
 _SINGLE = 1e-6  # from a whole number, at most, is the number of rows of a cell where each row is one
 _FAR, _SEEN, _SHARE = 0.01, 5.0, 0.1  # extreme predictions; misses that must be seen there if so many rows are
@@ -232,31 +234,31 @@ def _percent(share: float) -> str:
 
 
 def direction_of(curve: AveragedCurve, level: float) -> Direction | None:
-    """Which way predictions err, where the posterior is sure of it somewhere; None where it is nowhere.
+    """Which way predictions err, where at least 1 - level of the curves drawn from the posterior err so; else None.
 
-    Sure are the quantiles of the rows at which zero lies outside a simultaneous band around the mean correction; likely
-    those at which the mean is larger than its standard deviation. If nearly all error of the sure ones is of one side,
-    and most of the likely ones', so do the predictions err. Else the changes of side decide, of the likely ones whose
-    error is at least a tenth of the largest. Where none is sure, the mean error of all rows may be.
+    So a direction is wrong with posterior probability `level` at most, at any number of rows. A curve is read at
+    quantiles of the rows. It is too high, or too low, if less than a tenth of its error is of the other side. Else its
+    changes of side decide, among places whose error is at least a tenth of the largest.
     """
     cells = curve.cells_
     share = np.cumsum(cells.mass) - 0.5 * cells.mass
     at = cells.x[np.minimum(np.searchsorted(share, (np.arange(_POINTS) + 0.5) / _POINTS), share.size - 1)]
-    correction = curve.curves(at, _DRAWS, np.random.default_rng(_SEED)) - at
-    mean, spread = correction.mean(axis=0), np.maximum(correction.std(axis=0), 1e-12)
-    largest = (np.abs(correction - mean) / spread).max(axis=1)
-    sure = np.abs(mean) > np.quantile(largest, 1.0 - level) * spread
-    if not sure.any():
-        low, high = np.quantile((expit(at + correction) - expit(at)).mean(axis=1), [level / 2.0, 1.0 - level / 2.0])
-        return "too low" if low > 0.0 else "too high" if high < 0.0 else None
-    error = expit(at + mean) - expit(at)
-    likely = error[np.abs(mean) > spread]
-    up, up_of_likely = (float(each[each > 0.0].sum() / np.abs(each).sum()) for each in (error[sure], likely))
-    one_sided = min(up, 1.0 - up) < _ONE_SIDED
-    others = 1.0 - up_of_likely if up > 0.5 else up_of_likely
-    if one_sided and others < _MOSTLY:
-        return "too low" if up > 0.5 else "too high"
-    sides = np.sign(likely[np.abs(likely) > _ONE_SIDED * np.abs(likely).max()])
-    if np.count_nonzero(np.diff(sides)) != 1:
-        return "uneven"
-    return "too confident" if sides[0] > 0.0 else "not confident enough"
+    error = expit(curve.curves(at, _DRAWS, np.random.default_rng(_SEED))) - expit(at)
+    size = np.abs(error)
+    total = size.sum(axis=1)
+    above = np.maximum(error, 0.0).sum(axis=1) / np.maximum(total, _TINY)
+    drawn, place = np.nonzero(size >= _LITTLE * size.max(axis=1, keepdims=True))
+    low = error[drawn, place] > 0.0
+    turned = (low[1:] != low[:-1]) & (drawn[1:] == drawn[:-1])
+    turns = np.bincount(drawn[1:][turned], minlength=_DRAWS)
+    low_first = low[np.searchsorted(drawn, np.arange(_DRAWS))]
+    one_sided = (np.minimum(above, 1.0 - above) < _LITTLE) | (turns == 0)
+    ways: dict[Direction, npt.NDArray[np.bool_]] = {
+        "too low": one_sided & (above > 0.5),
+        "too high": one_sided & (above <= 0.5),
+        "too confident": ~one_sided & (turns == 1) & low_first,
+        "not confident enough": ~one_sided & (turns == 1) & ~low_first,
+        "uneven": ~one_sided & (turns > 1),
+    }
+    errs = total > _SAME
+    return next((way for way, those in ways.items() if (those & errs).mean() >= 1.0 - level), None)

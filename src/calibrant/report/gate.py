@@ -79,7 +79,7 @@ def gate_as_junit(result: Gated) -> str:
             ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": message})
         else:
             ElementTree.SubElement(case, "system-out").text = message
-    ElementTree.SubElement(suite, "system-out").text = _printable(" ".join(result.premises.sentences))
+    ElementTree.SubElement(suite, "system-out").text = _printable(" ".join((result.action, *result.premises.sentences)))
     return _as_text(root)
 
 
@@ -100,6 +100,7 @@ def gate_as_markdown(result: Gated) -> str:
     headline = _marked(result.headline)
     lines += [f"{headline[0].upper()}{headline[1:].rstrip('.')}.", ""]
     lines += [_marked(result.warning), ""] if result.warning else []
+    lines += [_marked(result.action), ""]
     if len(result.checks) > 1:
         lines += [_marked(result.what), "", "| check | verdict | proved | rows |", "| --- | --- | --- | ---: |"]
         checks, rest = result.shown()

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import as_points, at_least, in_points, in_short, outwards
-from calibrant.findings.catalogue import code, what_to_do
+from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import blamed

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.door.outwards import at_least, outwards
 from calibrant.door.values import counted
-from calibrant.findings.catalogue import code, standing, what_to_do
+from calibrant.findings.actions import code, what_to_do
+from calibrant.findings.catalogue import standing
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import rejected
 from calibrant.findings.results import Audit

@@ -325,6 +325,7 @@ class BoundedSegments(Result):
     """
 
     _parts = "beyond"
+    _columns = ("name", "n_rows", "bias", "bias_interval_low", "bias_interval_high", "pvalue", "in_part")
     verdict: Literal["beyond", "undecided", "none beyond"]
     max_distance: float
     level: float

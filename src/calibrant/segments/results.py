@@ -170,6 +170,11 @@ class FoundSegments(TestResult):
     """
 
     _parts = "segments"
+    _columns = (
+        "conditions", "n_rows", "base_rate", "mean_prediction", "bias", "bias_interval_low", "bias_interval_high",
+        "direction", "where_low", "where_high", "where_bias", "where_share", "pvalue", "marginal_pvalue", "detectable",
+        "n_groups",
+    )  # fmt: skip
     segments: tuple[FoundSegment, ...]
     strongest: FoundSegment
     n_tested: int

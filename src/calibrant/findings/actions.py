@@ -1,0 +1,198 @@
+"""What to do, in words: the last line of the answer, and the lines of Python that do it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from calibrant.door.coding import equalities
+from calibrant.door.outwards import as_points, in_points, in_short
+from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
+from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
+from calibrant.inference.bounds.gate import asked, most_in_short, rows_to_collect
+from calibrant.recalibration.choice import falls_to
+from calibrant.recalibration.curves.registry import title_of
+from calibrant.resampling.comonotone import LEAST_GROUPS
+
+if TYPE_CHECKING:
+    from calibrant.findings.results import Audit
+    from calibrant.recalibration.gain import RecalibrationGain
+
+DO = "Do: "
+"""What a line begins with that says what to do."""
+_CORRECT = "correct them (recalibrate)"
+_AVERAGED = ("averaged", "averaged_classes")
+_ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
+_REPAIRS = ("recalibrate", "look at the parts", "look closer")  # actions that one segment to blame makes its own
+_LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cent
+
+
+def action_line(answer: Answer, audit: Audit) -> str | None:
+    """The line that says what to do, or why nothing is advised; None where there is nothing to say."""
+    do = _what_to_do(answer, audit)
+    return f"{DO}{do}" if do is not None and do[0].islower() else do
+
+
+def _what_to_do(answer: Answer, audit: Audit) -> str | None:
+    """One thing to do, beginning with its verb in lower case; or why nothing is advised."""
+    action, advice = answer.action, audit.advice
+    if action == "leave unchanged":
+        gain = advice.gain
+        worth = "" if gain is None else f" Correcting would improve the score (log loss) by {_no_more_than(gain)}."
+        return f"leave them as they are, and use them.{worth}"
+    if action == "collect more rows" and answer.direction is not None:
+        return f"collect rows of {_more_groups(audit)}. Until then correct level and slope alone (PlattScaling)."
+    if action == "collect more rows":
+        return _collect(answer, audit)
+    if action == "check the labels":
+        return "check whether yes and no are swapped, in labels or columns. Do not use the predictions before that."
+    if action == "predict the base rate":
+        return f"use {every_time(audit)} for every row instead, until there are better predictions."
+    parts, alone = parts_off(audit), blamed(audit, answer.direction)
+    if alone is not None and action in _REPAIRS:
+        return _repair_alone(alone, audit)
+    if action == "look at the parts":
+        if parts[0] == "periods":
+            return _on_recent(audit)
+        drift = " Some periods are off as well." if "periods" in parts else ""
+        return f"{_these_segments(audit)}, and leave all other rows as they are (SegmentRecalibrator).{drift}"
+    if action == "look closer":
+        if "segments" in parts:
+            drift = " Some periods are off as well." if "periods" in parts else ""
+            return f"{_these_segments(audit)} (SegmentRecalibrator). One correction for all rows helps little.{drift}"
+        some = " Some periods are off." if parts else ""
+        return f"look at where they err before you use them.{some} {_no_recalibration(audit)}"
+    if action == "none":
+        return f"do not rely on them yet. {advice.words}" if answer.state == "worth correcting" else None
+    if since(audit, answer.direction) is not None:
+        return _on_recent(audit)
+    by = "" if advice.chosen in _AVERAGED else f" by {title_of(advice.chosen or '')}"
+    gains = f"{_CORRECT}{by}. {_what_it_gains(audit)}"
+    if not parts:
+        return gains
+    if parts[0] == "periods":
+        return f"find out whether something changed. If so, correct with rows since then; if not, {gains}"
+    return f"{gains} Single segments are off: if they err unlike one another, {_ONE_BY_ONE}."
+
+
+def _these_segments(audit: Audit) -> str:
+    """Which segments to correct, of rows that together are not off."""
+    named = [equalities(audit.segmented_by, each.key) for each in audit.segments if named_off(audit, each)]
+    off = list(dict.fromkeys((*named, *(each.name for each in found_off(audit)))))
+    return f"correct the rows with {off[0]} alone" if len(off) == 1 else "correct each of these segments by itself"
+
+
+def _on_recent(audit: Audit) -> str:
+    """What to do about predictions that have come to err."""
+    _, from_then = split_by_alarm(audit)
+    when = period_in_words(from_then.first)
+    return f"find out what changed. If it lasts, correct them with the rows from {when} on alone (recalibrate)."
+
+
+def _no_more_than(gain: RecalibrationGain) -> str:
+    most = gain.log_loss.possible_share
+    return "less than 0.1%" if most < _LITTLE else f"at most {share_of_score(most)}"
+
+
+def _collect(answer: Answer, audit: Audit) -> str:
+    """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
+    if audit.gate is None or answer.interval is None:
+        if audit.n_groups is not None and (audit.group_line is not None or audit.n_groups < LEAST_GROUPS):
+            few = "More rows of the same ones help little."
+            return f"collect rows of {_more_groups(audit)} before you rely on them. {few}"
+        return f"run this again with {MAX_WEIGHT}, {most_of_one(audit)}: that bounds the error."
+    if audit.gate.verdict == "within":
+        return "use them if that is all right for you. If not, collect more rows first."
+    most = in_points(most_in_short(answer.interval, answer.max_distance))
+    use = f"use them if an error of {most} is all right for you"
+    return f"{use}. If not, collect {rows_to_collect(audit.gate)} first."
+
+
+def _more_groups(audit: Audit) -> str:
+    """About how many more groups like these are enough."""
+    name, line = audit.columns.get("groups"), audit.group_line
+    of = "" if name is None else f" (column {name})"
+    if line is None or audit.n_groups is None:
+        return f"more groups{of}"
+    more = math.ceil(audit.n_groups * (LEAST_GROUPS / line.worth - 1.0))
+    return f"about {more} more groups{of}"
+
+
+def _no_recalibration(audit: Audit) -> str:
+    """Why no recalibration is advised where the error is real."""
+    advice = audit.advice
+    if audit.classes is None:
+        return advice.words
+    some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
+    return f"No recalibration of the predictions helps beyond chance{some}."
+
+
+def _what_it_gains(audit: Audit) -> str:
+    """What the advised map gains: on new rows, or of classes on rows kept out of its fit."""
+    advice = audit.advice
+    if advice.gain is not None:
+        return advice.gain.summary()
+    compared = advice.n_compared or audit.n_rows
+    of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
+    falls = falls_to(advice["unchanged"], advice[advice.chosen or ""], advice.noise or 0.0)
+    if falls is not None:
+        return f"On {of_rows} that the correction has not seen, the error falls from {falls}."
+    return f"On {of_rows} that the correction has not seen, the score (log loss) is better."
+
+
+def _repair_alone(where: Blamed, audit: Audit) -> str:
+    """That one segment is to be recalibrated, and no other row."""
+    left = abs(where.happened_elsewhere - where.predicted_elsewhere)
+    limit = as_points(asked(audit.max_distance))
+    others = f"The other rows err by {in_points(in_short(left))} on average, within the limit of {limit}."
+    first = (
+        " Some periods are off as well: find out whether something changed." if "periods" in parts_off(audit) else ""
+    )
+    return f"correct the rows with {where.name} alone (SegmentRecalibrator). {others}{first}"
+
+
+def every_time(audit: Audit) -> str:
+    """What one answer for all rows says: of classes base_rate is how often the most probable one is right."""
+    return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
+
+
+def most_of_one(audit: Audit) -> str:
+    """What `--max-weight` says."""
+    if audit.n_groups is None:
+        return "the most that one row can ever weigh"
+    return f"the most {'that one group can ever weigh' if audit.weighted else 'rows that one group can ever have'}"
+
+
+def what_to_do(audit: Audit) -> str:
+    """What a section on what to do begins with: the advice, and where parts are to be looked at that first."""
+    alone = _to_repair(audit) is not None
+    if audit.answer.action != "look at the parts" and not alone:
+        return audit.advice.words
+    do = audit.answer.details[-1]
+    return f"{do} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
+
+
+def code(audit: Audit) -> str | None:
+    """Lines of Python that do what is advised; None where no recalibration is."""
+    where = _to_repair(audit)
+    if where is None:
+        return audit.advice.code
+    y_true, y_prob = (audit.columns.get(each, each) for each in ("y_true", "y_prob"))
+    return (
+        "from calibrant import SegmentRecalibrator\n"
+        f"repair = SegmentRecalibrator({y_prob!r}, features={list(where.features)!r})\n"
+        f"repair.fit(rows, rows[{y_true!r}])  # rows kept for this\n"
+        "better = repair.predict_proba(new_rows)[:, 1]"
+    )
+
+
+def _to_repair(audit: Audit) -> Blamed | None:
+    """The segment that is to be recalibrated, and no other row."""
+    found = audit.answer
+    return blamed(audit, found.direction) if found.action in _REPAIRS else None
+
+
+def action_in_words(answer: Answer) -> str:
+    """What to do, as shortly: rows that leave an error open are used where it would not matter."""
+    open_end = answer.action == "collect more rows" and answer.interval is not None
+    return "collect more rows if that matters" if open_end else answer.action
