@@ -55,10 +55,8 @@ def test_what_is_said_of_chance_goes_by_group():
     unbounded = audit(y, v, groups=group, **OPTIONS)
     assert unbounded.gate is None
     assert unbounded.population is None
-    assert (
-        "Give --max-weight (in Python max_weight), the most rows that one group can ever have: that bounds it."
-        in " ".join(unbounded.sentences)
-    )
+    do = "Do: run this again with --max-weight (in Python max_weight), the most rows that one group can ever have: "
+    assert f"{do}that bounds the error." in unbounded.sentences
 
 
 def test_the_names_of_groups_and_the_order_of_rows_change_nothing():

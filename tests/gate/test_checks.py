@@ -125,7 +125,8 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
         assert check.result.n_rows == held.sum()
     assert [check.verdict for check in found.checks][1:] == ["beyond", "within"]
     assert found.verdict == "beyond"
-    _, what, first, *_ = found.summary().splitlines()
+    _, do, what, first, *_ = found.summary().splitlines()
+    assert do.startswith("Do: hold them back. ")
     assert what.startswith(
         "How far predictions would have to move on average to be calibrated; limit 10 points. 'At most' holds with 95%"
     )
@@ -220,7 +221,7 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
         "within",
         "PASS: of 2 checks 1 passes; no found segment is proved beyond",
     )
-    assert fine.checks[1].result.summary().startswith("none of 3 segments made of place is proved beyond 0.1")
+    assert fine.checks[1].result.summary().startswith("none of 3 segments made of place is proved beyond 10 points")
     path = one_bad(tmp_path)
     device = np.where(np.arange(6_000) % 2 == 0, "phone", "tablet")
     path = written(tmp_path / "two.parquet", **pd.read_parquet(path), device=device)
@@ -344,7 +345,7 @@ def test_of_many_segments_a_person_is_shown_the_worst_and_machines_all(rows, mon
     checks = [Check(f"c{i}", "segment", replace(result, verdict=each)) for i, each in enumerate(verdicts)]
     found = Gated("t", tuple(checks), Premises(0.05))
     lines = found.summary().partition("\nTaken as given:")[0].splitlines()
-    assert [line.partition(":")[0].strip() for line in lines[2:]] == ["c3", "c1", "and 2 more"]
+    assert [line.partition(":")[0].strip() for line in lines[3:]] == ["c3", "c1", "and 2 more"]
     assert lines[-1].strip() == "and 2 more: 2 PASS; --json and --junit have all of them"
     assert "\n\nAnd 2 more: 2 PASS; --json and --junit have all of them.\n" in gate_as_markdown(found)
     assert gate_as_junit(found).count("<testcase") == len(found.to_dict()["checks"]) == 4
@@ -575,7 +576,7 @@ def test_names_that_mean_something_to_xml_or_markdown_are_shown_as_they_are(rows
     case = ElementTree.fromstring(gate_as_junit(found).partition("\n")[2]).find(".//testcase")
     assert case.get("name") == case.get("classname") == shown
     text = gate_as_markdown(found)
-    assert len(text.partition("Taken as given:")[0].splitlines()) == 4
+    assert len(text.partition("Taken as given:")[0].splitlines()) == 6
     assert "\x1b" not in text
     assert "a\\<b\\>\\&\"'\\|\\`\\*" in text
 

@@ -116,7 +116,7 @@ class Result:
             if isinstance(parts, Mapping):
                 return [{"name": name, **record(part)} for name, part in parts.items()]
             if not parts:
-                return {name: () for name in self._columns}
+                return dict.fromkeys(self._columns, ())
             return [record(each) for each in parts]
         return columns_of(self) or [record(self)]
 

@@ -337,7 +337,8 @@ def _how_far(answer: Answer, audit: Audit) -> str:
     """How far predictions would have to move: of these rows, and likely of the population."""
     where = since(audit, answer.direction)
     which = "Predictions" if audit.classes is None else "Predictions of the likeliest class"
-    which = which if where is None else "In all rows together, predictions"
+    apart = where is not None or blamed(audit, answer.direction) is not None
+    which = "In all rows together, predictions" if apart else which
     move = f"{which} would have to move by {in_points(in_short(answer.size))} on average"
     if answer.interval is None:
         if audit.rates:

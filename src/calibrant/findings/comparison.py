@@ -226,7 +226,7 @@ def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     better: dict[str, list[str]] = {}
     for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
         better.setdefault(first, []).append(second)
-    proved = "; ".join(f"{first} is better calibrated than {' and '.join(those)}" for first, those in better.items())
+    proved = "; ".join(f"{first} is better calibrated than {_and(those)}" for first, those in better.items())
     return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", sentence
 
 

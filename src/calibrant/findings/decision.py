@@ -89,8 +89,8 @@ class Answer(Result):
         With K classes that of the most probable one, unless single classes show more.
     direction : str or None
         "too high" or "too low". "too confident": too high where predictions are high and too low where they are low.
-        "not confident enough": the reverse. "uneven": no shift and no slope of the log-odds repairs half of it. None
-        where calibration is not rejected.
+        "not confident enough": the reverse. "uneven": it changes sides more than once. None where calibration is not
+        rejected, or less than 1 - level of the posterior has one direction.
     size : float
         Lower distance from calibration of these rows, in probability units: the smallest average change of the
         predictions that would make them calibrated. Where it is known within a bracket, the upper end.

@@ -32,7 +32,7 @@ from calibrant.inference.testing.result import TestResult
 _TITLE = "Calibration test"
 _MANY, _SEED = 9_999, 0
 """Redraws where fewer leave open on which side of the level the p-value lies: the same for every seed."""
-_CERTAIN = 4.5  # standard errors of a share of the redraws
+_CERTAIN = 6.0  # standard errors of a share of the redraws
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -133,11 +133,11 @@ def _certain_of_the_side(
     """Run a test, and again with more redraws where these leave open on which side of the level its p-value lies.
 
     The second run is by a constant seed, so that the seed decides nothing. Who asks for fewer redraws than the default
-    gets these. Of a p-value that both runs put on the same side the level is that of either; that they differ has a
-    chance of about 1e-5.
+    gets these. The standard error is that of a share of the redraws, were the p-value the level; by redraws that also
+    tell which statistics are alike it is 1.1 times that in the median of 51 borderline samples, and 1.9 at most.
     """
     first = run(level, n_resamples, seed)
-    noise = math.sqrt(max(first.pvalue * (1.0 - first.pvalue), 1.0 / n_resamples) / n_resamples)
+    noise = math.sqrt(max(first.pvalue * (1.0 - first.pvalue), level * (1.0 - level)) / n_resamples)
     drawn = first.redrawn_pvalue < 1.0
     if not drawn or not N_RESAMPLES <= n_resamples < _MANY or abs(first.pvalue - level) > _CERTAIN * noise:
         return first

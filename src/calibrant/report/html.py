@@ -117,6 +117,7 @@ def _environment() -> Environment:
     environment.filters.update(
         asked=asked,
         in_points=lambda share: in_points(asked(share)),
+        about=lambda share: in_points(in_short(share)),
         number=number,
         at_least=at_least,
         enough=enough,

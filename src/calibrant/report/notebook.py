@@ -35,8 +35,11 @@ def cell(finding: Audit | Comparison) -> str:
         first, rest = finding.sentences[0], [*finding.answer.details, standing(finding)]
         last, picture, label = facts(finding), svg(finding, _SIZE), "Reliability diagram"
     else:
-        first = finding.sentence
-        rest = [f"{name}: {each.sentences[0]}" for name, each in zip(finding.names, finding.audits, strict=True)]
+        first = finding.headline
+        rest = [
+            *finding.details,
+            *(f"{name}: {each.sentences[0]}" for name, each in zip(finding.names, finding.audits, strict=True)),
+        ]
         last, picture, label = "", curves_svg(finding), "The reliability curves"
     more = "".join(f'<p style="margin:.4em 0">{escape(line)}</p>' for line in rest)
     return (

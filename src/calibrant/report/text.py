@@ -184,7 +184,8 @@ def _agreement(audit: Audit, console: Page) -> None:
 
 
 def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str]) -> None:
-    _say(console, comparison.sentence)
+    for said in (comparison.headline, *comparison.details):
+        _say(console, said)
     _draw(console, pictures)
     console.print()
     table = Table(("", *comparison.names), right=range(1, 1 + len(comparison.names)))

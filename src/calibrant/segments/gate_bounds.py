@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR
 from functools import cached_property, partial
 from typing import Literal
 
@@ -14,11 +15,11 @@ from calibrant.door.coding import pooled
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import at_least
+from calibrant.door.outwards import in_points, in_short
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.gate import GateResult, calibration_gate, calibration_gate_on_sample
+from calibrant.inference.bounds.gate import GateResult, asked, calibration_gate, calibration_gate_on_sample
 from calibrant.kernels import sketching
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
@@ -276,9 +277,12 @@ class BoundedSegment(Result):
         """One clause."""
         way, rows = "too low" if self.bias > 0.0 else "too high", counted(self.n_rows, "row")
         if self.pvalue is None:
-            return f"{self.name}: predictions are at least {at_least(self.proved, 2)} {way} ({rows})"
-        least = f", at least {at_least(self.proved, 2)} in the population" if self.proved > 0.0 else ""
-        mean = f"{abs(self.bias):.2g} {way} on these rows{least}"
+            return (
+                f"{self.name}: predictions are at least {in_points(in_short(self.proved, ROUND_FLOOR))} {way} ({rows})"
+            )
+        proved = in_points(in_short(self.proved, ROUND_FLOOR))
+        least = f", at least {proved} in the population" if self.proved > 0.0 else ""
+        mean = f"{in_points(in_short(abs(self.bias)))} {way} on these rows{least}"
         error = f"off in a part of their range, on average {mean}" if self.in_part else mean
         return f"{self.name}: predictions are {error} ({rows}, p = {self.pvalue:.2g})"
 
@@ -348,24 +352,25 @@ class BoundedSegments(Result):
         most = min(self.max_depth, len(self.features))
         made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
         made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
-        of = f"{counted(self.n_tested, 'segment')} {made}"
+        of, limit = f"{counted(self.n_tested, 'segment')} {made}", in_points(asked(self.max_distance))
         if self.verdict == "beyond":
             be = "is" if self.n_beyond == 1 else "are"
-            verdict = f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of} {be} proved so"
+            verdict = f"beyond {limit}: {self.n_beyond:,} of {of} {be} proved so"
             return f"{verdict}. {_told(self.beyond, self.n_beyond)}"
         if self.verdict == "undecided":
-            verdict = f"undecided about {self.max_distance:g}: none of {of} is proved beyond it"
+            verdict = f"undecided about {limit}: none of {of} is proved beyond it"
             if self.untested is not None:
                 return f"{verdict}, and none can be tested: {self.untested}"
             be = "is" if self.n_undecided == 1 else "are"
             off = f"{self.n_undecided:,} {be} off by more than noise and not proved within"
             return f"{verdict}, but {off}. {_told(self.undecided, self.n_undecided)}"
         proved = self.largest.proved
-        rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
-        none = f"none of {of} is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
+        least = in_points(in_short(proved, ROUND_FLOOR))
+        rest = f"; the largest mean error that is proved is {least}, {self.largest.name}"
+        none = f"none of {of} is proved beyond {limit}{rest if proved > 0.0 else ''}"
         if self.provable >= 1.0:
             return f"{none}. At least half of these segments are so small that no error could have been proved."
-        size = f"an error below about {self.provable:.2g} could not have been proved"
+        size = f"an error below about {in_points(in_short(self.provable))} could not have been proved"
         return f"{none}. At least half of these segments are so small that {size}."
 
 

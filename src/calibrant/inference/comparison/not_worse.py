@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import outwards
+from calibrant.door.outwards import as_points, in_points, outwards
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.functions import smooth_function
-from calibrant.inference.bounds.gate import Verdict, rows_to_decide, verdict_of
+from calibrant.inference.bounds.gate import Verdict, asked, rows_to_decide, verdict_of
 from calibrant.inference.bounds.one_event import Spread, lower_end
 from calibrant.inference.comparison.compare import compare_calibration_on_rows
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -89,17 +90,19 @@ class NotWorse(Result):
 
     @property
     def proved(self) -> str:
-        """The end of the difference that decides, or both."""
-        low, high = outwards(*self.difference, signed=True)
-        return {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": f"between {low} and {high}"}[
-            self.verdict
-        ]
+        """The end of the difference that decides, or both, in points."""
+        return f"{self._ends(' and ', 'between ')} points"
+
+    def _ends(self, to: str, before: str = "") -> str:
+        low, high = (f"{Decimal(end).scaleb(2):+f}" for end in outwards(*self.difference, signed=True))
+        both = f"{before}{low}{to}{high}"
+        return {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": both}[self.verdict]
 
     def summary(self) -> str:
         """One sentence."""
         verdicts = {"within": "not worse than", "beyond": "worse than", "undecided": "undecided whether worse than"}
         asymptotic = "" if self.way == "proved" else " in large samples"
-        limit = f"{self.max_worse:g}{' (the default for these rows)' if self.default_limit else ''}"
+        limit = f"{in_points(asked(self.max_worse))}{' (the default for these rows)' if self.default_limit else ''}"
         rows = {
             "paired": f"the same {counted(self.n_rows, 'row')}",
             "two samples": f"{counted(self.n_rows, 'row')} against {self.n_rows_baseline:,} others",
@@ -113,10 +116,10 @@ class NotWorse(Result):
 
     def cell(self) -> str:
         """Say in a table's cell what is proved: the difference, the limit, how it holds, and rows that would decide."""
-        low, high = outwards(*self.difference, signed=True)
-        ends = {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": f"{low} to {high}"}[self.verdict]
-        limit = f"limit {self.max_worse:+g}{', the default for these rows' if self.default_limit else ''}"
-        return f"{ends} ({limit}{'' if self.way == 'proved' else '; in large samples'}){self._needs()}{self.itself}"
+        default = ", the default for these rows" if self.default_limit else ""
+        asymptotic = "" if self.way == "proved" else "; in large samples"
+        holds = f"limit {as_points(asked(self.max_worse))}{default}{asymptotic}"
+        return f"{self._ends(' to ')} points ({holds}){self._needs()}{self.itself}"
 
     @property
     def itself(self) -> str:
