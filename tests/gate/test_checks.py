@@ -229,7 +229,7 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     result = found.checks[1].result
     assert (found.verdict, result.verdict, result.n_tested, result.n_beyond) == ("beyond", "beyond", 9, 3)
     assert result.summary().startswith(
-        "beyond 0.1: 3 of 9 segments made of place, device, up to 2 at a time, are proved"
+        "beyond 10 points: 3 of 9 segments made of place, device, up to 2 at a time, are proved"
     )
     north = next(each for each in result.beyond if each.name == "place = north")
     inside = np.array(PLACE) == "north"

@@ -47,7 +47,7 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.bounds.gate import asked, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
-from calibrant.resampling.comonotone import LEAST_GROUPS, too_few, worth_of
+from calibrant.resampling.comonotone import too_few, worth_of
 
 if TYPE_CHECKING:
     from calibrant.decisions.group_line import GroupLine
