@@ -86,6 +86,24 @@ def test_the_first_page_leads_to_every_page_in_two_clicks():
     assert pages - first - {each for page in first for each in linked(page)} == {"index.md"}
 
 
+BOTH = {"certificates.md", "weights.md"}  # a program to copy, and an example whose figures the text discusses
+
+
+def test_theory_stands_apart_from_use():
+    """A page of definitions and proofs has no examples, and says on which pages one is."""
+    theory = runpy.run_path(str(ROOT / "tools" / "plain.py"))["pages"]("proofs")
+    tables = {
+        "theorems.md",
+        "new.md",
+        "measures-one-by-one.md",
+        "tests-one-by-one.md",
+    }  # which lead elsewhere in each line
+    for page in theory:
+        text = page.read_text()
+        assert "```python" not in text or page.name in BOTH, page.name
+        assert re.search(r"To use (it|them|one):", text.partition("\n## ")[0]) or page.name in tables, page.name
+
+
 READERS = {
     "a classifier before release": ("classifier", {"how-to/recalibrate.md", "how-to/ci.md", "gate.md"}),
     "a risk model in a hospital": ("hospital", {"how-to/panel.md", "how-to/groups.md", "how-to/censored.md"}),

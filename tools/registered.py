@@ -51,7 +51,7 @@ def page_of(kind: Registered) -> tuple[str, str, str]:
     if isinstance(kind, Map):
         return "", "docs/recalibration.md", "docs/api/recalibration.md"
     if isinstance(kind, CalibrationTest):
-        return "docs/tests-one-by-one.md", "docs/tests.md", "docs/api/inference.md"
+        return "docs/tests-one-by-one.md", "docs/which-test.md", "docs/api/inference.md"
     return "docs/measures-one-by-one.md", "docs/measures.md", "docs/api/measures.md"
 
 
