@@ -14,6 +14,14 @@ def test_what_is_to_be_read_has_at_most_25_000_words():
     assert sum(len(page.read_text().split()) for page in PLAIN["pages"]("to read")) <= 25_000
 
 
+def test_the_change_log_of_a_release_fits_on_one_screen():
+    release = (ROOT / "CHANGELOG.md").read_text().partition("\n## ")[2].partition("\n## ")[0]
+    assert release.startswith("1.0")
+    assert len(release.splitlines()) <= 25
+    assert len(release.split()) <= 400
+    assert PLAIN["faults"]("CHANGELOG.md", release) == []
+
+
 def test_pages_are_plain():
     read = dict(PLAIN["texts"]())
     assert {"README.md", "CONTRIBUTING.md", "index.md", "how-to/gate.md", "tutorials/classifier.md"} <= set(read)
