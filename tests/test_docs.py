@@ -57,6 +57,17 @@ def test_every_block_runs_from_an_empty_namespace_and_prints_what_the_page_says(
         assert (page.parent / picture).exists(), picture
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of libraries that are compared
+def test_blocks_of_coming_from_that_need_more_run_where_it_is_installed():
+    blocks = re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "coming-from.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        for library in re.findall(r"^(?:from|import) (\w+)", block, re.MULTILINE):
+            pytest.importorskip(library)
+        exec(compile(block, "coming-from.md", "exec"), {"__name__": "__main__"})
+
+
 def test_a_page_that_says_otherwise_is_found_out(tutorials, tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```python\nx = 1\nprint(x)\n```\n\n```text\n2\n```\n")

@@ -106,6 +106,7 @@ def unread(figure):
     ]
 
 
+@pytest.mark.slow
 @every
 def test_one_model_or_two_fit_a_journals_column_and_no_letters_lie_on_others(draw):
     for looks in ([{}], [{"name": "before"}, {"name": "after"}]):
@@ -141,6 +142,7 @@ def test_a_label_stands_in_the_legend_as_it_is_and_a_colour_is_kept(draw):
         column(draw, {"name": "a", "label": "b"})
 
 
+@pytest.mark.slow
 @every
 def test_text_is_text_in_svg_and_pdf(draw, tmp_path):
     ax = draw("before", None)  # on a figure of ours: whatever matplotlib is set to
@@ -156,9 +158,8 @@ def test_text_is_text_in_svg_and_pdf(draw, tmp_path):
 
 
 @every
-@pytest.mark.parametrize("style", ["dark_background", "default"])
-def test_letters_and_lines_can_be_told_from_the_ground_in_any_style(draw, style):
-    with mpl.style.context(style):
+def test_letters_and_lines_can_be_told_from_the_ground_in_a_dark_style(draw):
+    with mpl.style.context("dark_background"):
         figure, ax = column(draw, {})
         ground = np.mean(to_rgb(ax.get_facecolor()))
         figure.draw_without_rendering()
