@@ -170,7 +170,7 @@ def faults(audit):
     check(told == (state in REAL) or in_parts, "not chance")
     check(in_parts or not sure or answer["pvalue"] < 0.001, "sure of what chance may do")
     check(("too small to matter" in said) == (state == "too small to matter"), "too small")
-    check(("leave them as they are" in said) == (answer["action"] in LEAVE), "leave")
+    check(("and change nothing" in said) == (answer["action"] in LEAVE), "leave")
     check("neither rely" not in page.lower() and "do not settle" not in page, "words that are gone")
     check(said in first and said in page, "the page does not begin with the answer")
     check(answer["direction"] is None or state in REAL, "a direction without evidence")

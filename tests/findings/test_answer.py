@@ -212,7 +212,7 @@ def test_parts_that_err_to_both_sides_are_not_told_to_stay_as_they_are():
     found = audit_table(frame, find="site", **options).answer
     assert "Too low" in found.headline
     assert "Too high" in found.headline
-    assert "leave them" not in answer.sentence
+    assert "change nothing" not in answer.sentence
     other = audit_table(frame, by="other", **options).answer
     assert other.action in ("leave unchanged", "collect more rows")
     huge = audit_table(frame, by="site", max_distance=0.4, **options).answer
@@ -230,7 +230,7 @@ def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     do = "Do: correct the rows with part = u alone (SegmentRecalibrator). The other rows err by"
     left = in_points(in_short(abs((frame["y"] - frame["p"])[frame["part"] != "u"].mean())))
     assert f"{do} {left} on average, within the limit of 2." in found.answer.sentence
-    assert "correct them" not in found.answer.sentence
+    assert "correct the predictions" not in found.answer.sentence
     assert "part = u, as told above (" in " ".join(found.sentences)  # in percentages, and not in another unit again
     assert all("After" not in bar.name for bar in bars(found))
     told = {"rows": frame, "new_rows": frame}
@@ -483,7 +483,7 @@ def test_calibrated_rows_hear_how_large_an_error_may_hide_and_how_many_rows_show
             hide = r"An error of up to ([0-9.]+) points on average could still hide here \(95% confidence\)\."
             most = re.fullmatch(hide, found.details[0])[1]
             rows = r"([0-9,]+) to ([0-9,]+) rows in all \(these included\)"
-            do = rf"Do: use them if an error of {most} points is all right for you\. If not, collect {rows} first\."
+            do = rf"Do: use the predictions if an error of {most} points is all right for you\. If not, collect {rows} first\."
             fewest, largest = (int(each.replace(",", "")) for each in re.fullmatch(do, found.details[1]).groups())
             assert 1_500 < fewest < largest
 

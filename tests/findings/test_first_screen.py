@@ -89,7 +89,9 @@ def test_an_error_that_began_on_a_day_is_told_from_that_day_on():
         y = rng.random(p.size) < np.where(day >= begins, 0.4 * p, p)
         found = audit_table(pd.DataFrame({"y": y * 1, "p": p, "day": day}), y_true="y", y_prob="p", drift="day")
         assert found.answer.headline.startswith("Too high since about period 8: 5" if told else "Too high on average: ")
-        assert ("correct them with the rows from period 8 on alone (recalibrate)." in found.answer.details[-1]) is told
+        assert (
+            "correct the predictions with the rows from period 8 on alone (recalibrate)." in found.answer.details[-1]
+        ) is told
         assert found.answer.details[-1].startswith(
             "Do: find out whether something changed. " if not told else "Do: find out what changed. "
         )

@@ -45,7 +45,7 @@ def test_the_answer_says_where_it_is_off_though_all_rows_show_nothing(audited):
     rates = f"{predicted:.0%} predicted, {happened:.0%} happened ({BROKEN.sum():,} rows)"
     sure = f"(p = {first.pvalue:.1g}, allowing for {audited.found_segments.n_tested} segments)."
     assert audited.answer.headline == f"Too high for {first.name}: {rates}. Chance alone rarely does this {sure}"
-    assert "leave them" not in audited.answer.sentence
+    assert "change nothing" not in audited.answer.sentence
     assert first.words == f"too high by {100.0 * (predicted - happened):.2g} points where {first.name}"
 
 

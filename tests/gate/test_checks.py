@@ -126,7 +126,7 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
     assert [check.verdict for check in found.checks][1:] == ["beyond", "within"]
     assert found.verdict == "beyond"
     _, do, what, first, *_ = found.summary().splitlines()
-    assert do.startswith("Do: hold them back. ")
+    assert do.startswith("Do: do not use the predictions yet; ")
     assert what.startswith(
         "How far predictions would have to move on average to be calibrated; limit 10 points. 'At most' holds with 95%"
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DO = "Do: "
 """What a line begins with that says what to do."""
-_CORRECT = "correct them (recalibrate)"
+_CORRECT = "correct the predictions before you use them (recalibrate)"
 _AVERAGED = ("averaged", "averaged_classes")
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
 _REPAIRS = ("recalibrate", "look at the parts", "look closer")  # actions that one segment to blame makes its own
@@ -39,7 +39,7 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
     if action == "leave unchanged":
         gain = advice.gain
         worth = "" if gain is None else f" Correcting would improve the score (log loss) by {_no_more_than(gain)}."
-        return f"leave them as they are, and use them.{worth}"
+        return f"use the predictions as they are, and change nothing.{worth}"
     if action == "collect more rows" and answer.direction is not None:
         return f"collect rows of {_more_groups(audit)}. Until then correct level and slope alone (PlattScaling)."
     if action == "collect more rows":
@@ -63,7 +63,7 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
         some = " Some periods are off." if parts else ""
         return f"look at where they err before you use them.{some} {_no_recalibration(audit)}"
     if action == "none":
-        return f"do not rely on them yet. {advice.words}" if answer.state == "worth correcting" else None
+        return f"do not rely on the predictions yet. {advice.words}" if answer.state == "worth correcting" else None
     if since(audit, answer.direction) is not None:
         return _on_recent(audit)
     by = "" if advice.chosen in _AVERAGED else f" by {title_of(advice.chosen or '')}"
@@ -86,7 +86,9 @@ def _on_recent(audit: Audit) -> str:
     """What to do about predictions that have come to err."""
     _, from_then = split_by_alarm(audit)
     when = period_in_words(from_then.first)
-    return f"find out what changed. If it lasts, correct them with the rows from {when} on alone (recalibrate)."
+    return (
+        f"find out what changed. If it lasts, correct the predictions with the rows from {when} on alone (recalibrate)."
+    )
 
 
 def _no_more_than(gain: RecalibrationGain) -> str:
@@ -99,12 +101,12 @@ def _collect(answer: Answer, audit: Audit) -> str:
     if audit.gate is None or answer.interval is None:
         if audit.n_groups is not None and (audit.group_line is not None or audit.n_groups < LEAST_GROUPS):
             few = "More rows of the same ones help little."
-            return f"collect rows of {_more_groups(audit)} before you rely on them. {few}"
+            return f"collect rows of {_more_groups(audit)} before you rely on the predictions. {few}"
         return f"run this again with {MAX_WEIGHT}, {most_of_one(audit)}: that bounds the error."
     if audit.gate.verdict == "within":
-        return "use them if that is all right for you. If not, collect more rows first."
+        return "use the predictions if that is all right for you. If not, collect more rows first."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
-    use = f"use them if an error of {most} is all right for you"
+    use = f"use the predictions if an error of {most} is all right for you"
     return f"{use}. If not, collect {rows_to_collect(audit.gate)} first."
 
 

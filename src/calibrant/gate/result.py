@@ -168,12 +168,12 @@ class Gated(Result):
     def action(self) -> str:
         """What to do, which follows from the verdict."""
         if self.warning:
-            return "Do: correct them all the same before you use them; calibrant audit prints the code."
+            return "Do: correct the predictions all the same before you use them; calibrant audit prints the code."
         if self.verdict == "within":
-            return "Do: use them as they are."
+            return "Do: use the predictions as they are."
         if self.verdict == "beyond":
-            return "Do: hold them back. calibrant audit shows where they err and what to correct."
-        return "Do: hold them back until more rows decide."
+            return "Do: do not use the predictions yet; calibrant audit shows where they err and what to correct."
+        return "Do: do not use the predictions yet; collect more rows and gate them again."
 
     @property
     def what(self) -> str:
