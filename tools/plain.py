@@ -56,6 +56,8 @@ PROOFS = {
     *("tests", "theorems", "two-bin", "weights", "new", "measures-one-by-one", "tests-one-by-one"),
 }
 """Pages of definitions, derivations and proofs."""
+ENTRIES = ("measures-one-by-one", "tests-one-by-one", "certificates", "weights", "new", "theorems", "readers")
+"""Pages of theory and of measurements that are plain, too."""
 MEASURED = {"trust", "readers"}
 """Pages of measurements that stand beside the benchmarks."""
 
@@ -169,7 +171,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """The pages that are to be plain."""
     for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"):
         yield name, (ROOT / name).read_text()
-    for page in pages("to read"):
+    for page in [*pages("to read"), *(DOCS / f"{name}.md" for name in ENTRIES)]:
         yield str(page.relative_to(DOCS)), page.read_text()
 
 
