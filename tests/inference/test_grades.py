@@ -97,3 +97,45 @@ def test_raw_predictions_are_no_grades_unless_they_are_named():
     assert len(grade_test(y[1:], v[1:]).grades) == 100
     assert len(grade_test(y, v, grades=np.where(v < 0.1, "low", "high")).grades) == 2
     assert len(grade_test(y, v, grades=v).grades) == 101
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_weights_in_a_grade_are_never_surer_than_the_exact_tail(alternative):
+    """Every outcome of six obligors with their exposures: the bound is no smaller than the sum of their chances."""
+    w, v = np.array([1.0, 2.0, 0.5, 3.0, 1.0, 0.0]), np.array([0.1, 0.1, 0.2, 0.3, 0.0, 0.4])
+    all_outcomes = np.array(list(product((0.0, 1.0), repeat=6)))
+    mass = np.prod(np.where(all_outcomes == 1.0, v, 1.0 - v), axis=1)
+    sums = all_outcomes @ w
+    tried = 0
+    for y, chance, total in zip(all_outcomes, mass, sums, strict=True):
+        one_each = np.ptp(w[y == 1.0]) == np.ptp(w[y == 0.0]) == 0.0 if 0.0 < y.sum() < 6.0 else False
+        if chance == 0.0 or one_each:
+            continue
+        found = grade_test(y, v, grades=["A"] * 6, sample_weight=w, alternative=alternative)
+        up, down = mass[sums >= total - 1e-12].sum(), mass[sums <= total + 1e-12].sum()
+        exact = {"greater": up, "less": down, "two-sided": min(1.0, 2.0 * min(up, down))}[alternative]
+        assert found.pvalues[0] >= exact - 1e-9
+        assert found.observed[0] == pytest.approx(w @ y / w.sum())
+        assert found.expected[0] == pytest.approx(w @ v / w.sum())
+        tried += 1
+    assert tried == 32
+
+
+def test_equal_weights_change_nothing_and_exposures_change_the_direction():
+    rng = np.random.default_rng(0)
+    v = np.repeat([0.02, 0.1], 500)
+    y = (rng.random(1000) < v) * 1.0
+    plain = grade_test(y, v)
+    for each in ("pvalues", "jeffreys_pvalues", "observed", "expected", "rejected"):
+        assert getattr(grade_test(y, v, sample_weight=np.full(1000, 3.0)), each) == pytest.approx(getattr(plain, each))
+    y = np.zeros(1000)
+    y[:5] = y[500:560] = 1.0
+    exposure = np.ones(1000)
+    exposure[[0, 1, 2, 3, 600]] = 100.0
+    found = grade_test(y, v, sample_weight=exposure)
+    assert grade_test(y, v).directions == ("too high", "too low")
+    assert found.directions[0] == "too low"
+    assert found.counts == (500, 500)
+    assert "0.02 is too low: 2% rated, 4" in found.summary()
+    with pytest.raises(InputError, match="sample_weight: has one value for events and another for all others"):
+        grade_test(y, v, sample_weight=np.where(y == 1.0, 1.0, 10.0))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import betainc
 from scipy.stats import binom
 
@@ -20,6 +21,8 @@ from calibrant.inference.testing.result import LEAST, TestResult
 
 _MOST = 100
 """Distinct ratings that are taken for grades unless grades are named: of raw PDs each would be tested by itself."""
+
+_MOST_TILT = 50.0  # times the largest weight
 
 Alternative = Literal["greater", "less", "two-sided"]
 
@@ -37,8 +40,8 @@ class GradeTestResult(TestResult):
         What each grade is called; its prediction where grades were not given.
     counts, events : tuple of int
         Obligors (trials) in the grade, and defaults (events) among them.
-    expected : tuple of float
-        Mean prediction.
+    expected, observed : tuple of float
+        Mean prediction and rate of events, both weighted.
     pvalues : tuple of float
         Exact binomial p-values.
     jeffreys_pvalues : tuple of float
@@ -58,6 +61,7 @@ class GradeTestResult(TestResult):
     counts: tuple[int, ...]
     events: tuple[int, ...]
     expected: tuple[float, ...]
+    observed: tuple[float, ...]
     pvalues: tuple[float, ...]
     jeffreys_pvalues: tuple[float, ...]
     adjusted_pvalues: tuple[float, ...]
@@ -66,7 +70,7 @@ class GradeTestResult(TestResult):
     @property
     def mean_errors(self) -> tuple[float, ...]:
         """Rate of events minus mean prediction, by grade: positive where risk is understated."""
-        return tuple(k / n - v for k, n, v in zip(self.events, self.counts, self.expected, strict=True))
+        return tuple(rate - v for rate, v in zip(self.observed, self.expected, strict=True))
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -91,6 +95,8 @@ class GradeTestResult(TestResult):
             "count": self.counts,
             "events": self.events,
             "expected": self.expected,
+            "observed": self.observed,
+            "direction": self.directions,
             "pvalue": self.pvalues,
             "jeffreys_pvalue": self.jeffreys_pvalues,
             "adjusted_pvalue": self.adjusted_pvalues,
@@ -102,6 +108,7 @@ def grade_test(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
     grades: Any = None,
     trials: Column | None = None,
     alternative: Alternative = "greater",
@@ -115,6 +122,8 @@ def grade_test(
         Outcomes, each 0 or 1; with trials shares of events.
     y_prob : column of shape (n,)
         Rated probabilities (PD), in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights that say nothing of outcomes at a given rating, such as exposures; with trials of each.
     grades : column of shape (n,), optional
         Names of the grades; without it each distinct prediction is a grade, at most 100 of them.
     trials : column of shape (n,), optional
@@ -133,7 +142,8 @@ def grade_test(
     ------
     InputError
         If a column or option cannot be used, or a share of events times its trials is no whole number. If grades are
-        not named and there are more than 100 distinct predictions, as raw PDs have.
+        not named and there are more than 100 distinct predictions, as raw PDs have. If events have one weight and all
+        others another, as of rows sampled by outcome.
 
     See Also
     --------
@@ -145,7 +155,9 @@ def grade_test(
     portfolio, make true levels larger. Two-sided p-values are twice the smaller tail. If ratings differ within a grade
     the number of events is not binomial. The binomial with their mean has a tail no smaller from one event beyond the
     mean on (Hoeffding 1956, Theorem 4). Nearer to the mean the p-value is 1. Jeffreys' p-value is the one that the
-    European Central Bank's validation reports ask for. Cost: a sort, then two tails per grade.
+    European Central Bank's validation reports ask for. In a grade whose weights differ the p-value is Chernoff's bound
+    of the weighted sum of events, which holds at any number of rows. Jeffreys' is then by effective numbers (Kish), and
+    approximate. Cost: a sort, then two tails per grade.
 
     References
     ----------
@@ -162,18 +174,31 @@ def grade_test(
     """
     level = check_level(level)
     one_of(alternative, get_args(Alternative), "alternative")
-    y, v, _ = read_columns(y_true, y_prob, None)
+    y, v, weight = read_columns(y_true, y_prob, sample_weight)
     if trials is None:
         require_single_outcomes(y)
     count = np.ones(v.size) if trials is None else read_trials(trials, v.size)
     names, place = _names(v, grades)
+    events = events_of(y, count)
+    w = np.ones(v.size) if weight is None else weight
+    _refuse_by_outcome(w, events, count)
     n = np.bincount(place, count).astype(np.float64)
-    k = np.bincount(place, events_of(y, count)).astype(np.float64)
-    mean = np.bincount(place, count * v) / n
+    k = np.bincount(place, events).astype(np.float64)
+    total = np.bincount(place, count * w)
+    if (total <= 0.0).any():
+        name = names[int(np.argmin(total))]
+        raise InputError("sample_weight", f"is 0 in all rows of grade {name!r}", allowed="some weight in each grade")
+    mean, observed = np.bincount(place, count * w * v) / total, np.bincount(place, w * events) / total
     mixed = np.bincount(place, count * (v - mean[place]) ** 2) > 1e-24 * n
+    uneven = np.array([np.ptp(w[place == i]) > 0.0 for i in range(len(names))])
+    effective = np.where(uneven, total**2 / np.bincount(place, count * w**2), n)
+    tails = _tails(k, n, mean, mixed, alternative)
+    for i in np.flatnonzero(uneven).tolist():
+        inside = place == i
+        tails[i] = _weighted_tail(events[inside], count[inside], v[inside], w[inside], alternative)
     order = np.argsort(mean, kind="stable")
-    names, n, k, mean, mixed = [names[i] for i in order], n[order], k[order], mean[order], mixed[order]
-    pvalues = np.clip(_tails(k, n, mean, mixed, alternative), LEAST, 1.0)
+    names, pvalues = [names[i] for i in order], np.clip(tails[order], LEAST, 1.0)
+    n, k, mean, observed, effective = n[order], k[order], mean[order], observed[order], effective[order]
     rank = np.argsort(pvalues, kind="stable")
     adjusted = np.empty(n.size)
     adjusted[rank] = np.minimum(np.maximum.accumulate((n.size - np.arange(n.size)) * pvalues[rank]), 1.0)
@@ -188,11 +213,43 @@ def grade_test(
         counts=tuple(n.astype(np.int64).tolist()),
         events=tuple(k.astype(np.int64).tolist()),
         expected=tuple(mean.tolist()),
+        observed=tuple(observed.tolist()),
         pvalues=tuple(pvalues.tolist()),
-        jeffreys_pvalues=tuple(_jeffreys(k, n, mean, alternative).tolist()),
+        jeffreys_pvalues=tuple(_jeffreys(observed * effective, effective, mean, alternative).tolist()),
         adjusted_pvalues=tuple(adjusted.tolist()),
         rejected=tuple(name for name, p in zip(names, adjusted, strict=True) if p <= level),
     )
+
+
+def _refuse_by_outcome(w: FloatArray, events: FloatArray, count: FloatArray) -> None:
+    """Weights that have one value for each outcome tell outcomes."""
+    with_event, without = w[events > 0], w[events < count]
+    if with_event.size and without.size and np.ptp(w) > 0.0 and np.ptp(with_event) == np.ptp(without) == 0.0:
+        raise InputError(
+            "sample_weight",
+            "has one value for events and another for all others, as of rows sampled by outcome",
+            allowed="weights that say nothing of outcomes, such as exposures; calibration_test takes sampled rows",
+        )
+
+
+def _weighted_tail(
+    events: FloatArray, count: FloatArray, v: FloatArray, w: FloatArray, alternative: Alternative
+) -> float:
+    """Chernoff's bound of the probability of as large a weighted sum of events, or as small a one."""
+
+    def bound(sign: float) -> float:
+        def log_bound(t: float) -> float:
+            tilt = t * w
+            grows = np.logaddexp(np.log1p(-v), np.log(v) + sign * tilt)
+            return float((count * grows).sum() - sign * (tilt * events).sum())
+
+        with np.errstate(divide="ignore"):
+            found = minimize_scalar(log_bound, bounds=(0.0, _MOST_TILT / w.max()), method="bounded")
+        return float(np.exp(min(0.0, found.fun)))
+
+    if alternative != "two-sided":
+        return bound(1.0 if alternative == "greater" else -1.0)
+    return min(1.0, 2.0 * min(bound(1.0), bound(-1.0)))
 
 
 def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
