@@ -185,9 +185,10 @@ ARGUMENTS = {
         *counting.new_tables(m, 4), 4, ints([0] * m), ints([0] * m), out(m, 4), np.zeros((m, 2), np.uint64)
     ),
     "excursions.cumulants": lambda m: (p(m), ones(m), ones(m), ints(range(m)), whole(m)),
-    "excursions.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, out(m, 3)),
+    "excursions.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, 0, out(m, 3)),
     "excursions.excursions": lambda m: (
-        np.stack([rates(m)] * 128, axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 128)
+        np.stack([rates(m)] * 128, axis=1), 0, ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), ints([0]),
+        np.zeros((5, 1, 128))
     ),
     "excursions.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
     "calibration.draw_jointly": lambda m: (
@@ -370,6 +371,7 @@ QUIET = {
     **{("lower_proof.largest_product", name): REFUSED for name in ("places", "r0", "r1")},
     ("lower_lift.tied", "v"): REFUSED,
     **{("excursions.draw_events", name): REFUSED for name in ("prediction", "count")},
+    ("excursions.excursions", "out"): REFUSED,
     ("excursions.scores", "evidence"): REFUSED,
     **{("calibration.draw_jointly", name): REFUSED for name in ("chance", "value", "ratio")},
     **{("calibration.redrawn_statistics", name): REFUSED for name in ("units", "wave", "inverse")},

@@ -73,7 +73,7 @@ def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
     assert sorted(keys) == sorted(held)
     found = search(units, candidates, 20, 0.1, np.uint64(seed))
     draws = np.empty((units.prediction.size, 21))
-    kernel.draw_events(units.prediction, units.count, units.ones, np.uint64(seed), 0, draws)
+    kernel.draw_events(units.prediction, units.count, units.ones, np.uint64(seed), 0, 0, draws)
     columns = (units.prediction, units.count, units.weight)
     expected = oracle.scores({key: held[key] for key in keys}, draws.T, *columns)
     assert np.allclose(found.score, expected[:, 0], rtol=1e-9, atol=1e-9)
@@ -106,12 +106,15 @@ def test_blocks_do_not_show(monkeypatch):
     whole = find_in_rows(rows, features, Search(n_resamples=299, random_state=1))
     monkeypatch.setattr("calibrant.threads.WORTH_A_THREAD", 1)
     assert find_in_rows(rows, features, Search(n_resamples=299, random_state=1)) == whole
+    monkeypatch.setattr("calibrant.segments.evidence._SLAB", 7)
+    monkeypatch.setattr("calibrant.segments.evidence._ADVANCE", 0)
+    assert find_in_rows(rows, features, Search(n_resamples=299, random_state=1)) == whole
 
 
 def test_redrawn_events_have_their_distribution():
     prediction, count = np.array([0.2, 0.003, 0.7, 0.5]), np.array([1.0, 40.0, 7.0, 3000.0])
     draws = np.empty((4, 20_000))
-    kernel.draw_events(prediction, count, np.zeros(4), np.uint64(5), 1, draws)
+    kernel.draw_events(prediction, count, np.zeros(4), np.uint64(5), 1, 0, draws)
     sd = np.sqrt(count * prediction * (1 - prediction))
     assert (np.abs(draws.mean(axis=1) - count * prediction) < 5 * sd / np.sqrt(20_000)).all()
     assert np.allclose(draws.std(axis=1), sd, rtol=0.04)
@@ -477,9 +480,13 @@ def test_decimals_are_the_numbers_that_they_are_written_as():
 @pytest.mark.parametrize("name", ["_MOST_PLACES", "_MOST_DRAWN"])
 def test_more_combinations_than_fit_into_memory_are_refused_before_they_are_formed(name, monkeypatch):
     table = pa.table({"y": [0, 1] * 50, "p": np.linspace(0.2, 0.8, 100), "place": ["a", "b", "c", "d"] * 25})
+    columns = {"y_true": "y", "y_prob": "p", "features": "place"}
+    if name == "_MOST_DRAWN":  # of outcomes redrawn with their weights
+        columns["sample_weight"] = "w"
+        table = table.append_column("w", pa.array(np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 20)))
     monkeypatch.setattr(formed_module, name, 50)
     with pytest.raises(InputError, match="features: make 2 combinations of 100 rows, more than fit into memory"):
-        find_segments(table, y_true="y", y_prob="p", n_resamples=39)
+        find_segments(table, **columns, n_resamples=39)
 
 
 @pytest.mark.parametrize(

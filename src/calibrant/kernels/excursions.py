@@ -22,9 +22,15 @@ _11 = np.uint64(11)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_events(
-    prediction: FloatArray, count: FloatArray, ones: FloatArray, seed: np.uint64, first: int, draws: UIntArray
+    prediction: FloatArray,
+    count: FloatArray,
+    ones: FloatArray,
+    seed: np.uint64,
+    first: int,
+    unit: int,
+    draws: UIntArray,
 ) -> None:
-    """Fill draws[i, r] with the events of unit i in resample first + r."""
+    """Fill draws[i, r] with the events of unit i in resample first + r; the first of these units is number `unit`."""
     n, lanes = draws.shape
     key = np.empty(lanes, np.uint64)
     for lane in range(lanes):
@@ -35,7 +41,7 @@ def draw_events(
     half = int(min(most, 10.0 * math.sqrt(0.25 * most) + 50.0))  # beyond, less than a 1e-19th of the mode
     below, guide = np.empty(2 * half + 1), np.empty(2 * half + 1, np.int64)
     for i in range(n):
-        step = np.uint64(i + 1) * GAMMA
+        step = np.uint64(unit + i + 1) * GAMMA
         if count[i] == 1.0:
             threshold = np.int64(math.ceil(prediction[i] * 2.0**53))
             for lane in range(lanes):
@@ -56,51 +62,45 @@ def draw_events(
 @njit(cache=True, nogil=True)
 def excursions(
     draws: FloatArray,
+    unit: int,
     weight: FloatArray,
     mean: FloatArray,
     rank: IntArray,
     order: IntArray,
     ends: IntArray,
+    at: IntArray,
     out: FloatArray,
 ) -> None:
-    """Fill out[0, s], out[1, s] and out[2, s] with each segment's total, steepest rise and steepest fall.
+    """Bring out[0, s], out[1, s] and out[2, s], a segment's total, steepest rise and steepest fall, past these units.
 
     They are those of the running sums of weight * events - mean over the segment's units, in order of prediction and
     looked at only where all units of one prediction are in: the last sum, and the largest and the smallest difference
-    of a later sum and an earlier one, the empty sum among them. Segment s holds the units order[ends[s, 0]:ends[s, 1]];
-    rank tells the predictions apart. There are `LANES` draws side by side, or one.
+    of a later sum and an earlier one, the empty sum among them; out[3] and out[4] are the least and the largest sum.
+    Segment s holds the units order[ends[s, 0]:ends[s, 1]], increasing, of which at[s] is the next; rank tells the
+    predictions apart. The draws are of the units from `unit` on: few at a time stay in the processor's cache, while
+    each segment would skip through all. There are `LANES` draws side by side, or one.
     """
-    if draws.shape[1] == 1:
-        for s in range(ends.shape[0]):
-            total, low, high, rise, fall = 0.0, 0.0, 0.0, 0.0, 0.0
-            last = ends[s, 1] - 1
-            for k in range(ends[s, 0], ends[s, 1]):
-                i = order[k]
-                total += weight[i] * draws[i, 0] - mean[i]
-                if k == last or rank[order[k + 1]] != rank[i]:
-                    low, high, rise, fall = _looked(total, low, high, rise, fall)
-            out[0, s, 0] = total
-            out[1, s, 0] = rise
-            out[2, s, 0] = fall
-        return
-    totals, lows, highs = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    rises, falls = np.empty(LANES), np.empty(LANES)
+    after = unit + draws.shape[0]
     for s in range(ends.shape[0]):
-        totals[:] = 0.0
-        lows[:] = 0.0
-        highs[:] = 0.0
-        rises[:] = 0.0
-        falls[:] = 0.0
-        last = ends[s, 1] - 1
-        for k in range(ends[s, 0], ends[s, 1]):
-            i = order[k]
-            _add(totals, draws[i], weight[i], mean[i])
-            if k == last or rank[order[k + 1]] != rank[i]:
-                _look(totals, lows, highs, rises, falls)
-        for lane in range(LANES):
-            out[0, s, lane] = totals[lane]
-            out[1, s, lane] = rises[lane]
-            out[2, s, lane] = falls[lane]
+        k, end = at[s], ends[s, 1]
+        if draws.shape[1] == 1:
+            total, rise, fall, low, high = out[0, s, 0], out[1, s, 0], out[2, s, 0], out[3, s, 0], out[4, s, 0]
+            while k < end and order[k] < after:
+                i = order[k]
+                k += 1
+                total += weight[i] * draws[i - unit, 0] - mean[i]
+                if k == end or rank[order[k]] != rank[i]:
+                    low, high, rise, fall = _looked(total, low, high, rise, fall)
+            out[0, s, 0], out[1, s, 0], out[2, s, 0], out[3, s, 0], out[4, s, 0] = total, rise, fall, low, high
+        else:
+            totals, rises, falls, lows, highs = out[0, s], out[1, s], out[2, s], out[3, s], out[4, s]
+            while k < end and order[k] < after:
+                i = order[k]
+                k += 1
+                _add(totals, draws[i - unit], weight[i], mean[i])
+                if k == end or rank[order[k]] != rank[i]:
+                    _look(totals, lows, highs, rises, falls)
+        at[s] = k
 
 
 @njit(cache=True, nogil=True)

@@ -13,11 +13,10 @@ from scipy.special import logsumexp
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.inference.testing import group_evidence as evidence
-from calibrant.kernels import excursions as kernel
 from calibrant.resampling.comonotone import LEAST_GROUPS, GroupSteps, enough_for_signs, log_tail_of_total
 from calibrant.resampling.redraw import FEW_AND_WEIGHTED, random_signs
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, each_set, grouped, in_many_groups
-from calibrant.segments.evidence import spare, stepped_down
+from calibrant.segments.evidence import observed_climbs, spare, stepped_down
 from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.tails import reached_by_noise
@@ -92,11 +91,7 @@ class ByGroups:
         needed = _needed(candidates, parts.share)
         by_signs = np.minimum(1.0, stepped_down(scores) / BY_REDRAWS)
         weight = float((units.weight * units.count).sum())
-        values = np.empty((3, len(candidates), 1))
-        mean = units.weight * units.count * units.prediction
-        kernel.excursions(
-            units.ones[:, None], units.weight, mean, units.rank, candidates.order, candidates.ends, values
-        )
+        values = observed_climbs(units, candidates, units.prediction, candidates.ends)
         return cls(
             units,
             candidates,

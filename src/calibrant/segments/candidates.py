@@ -26,7 +26,7 @@ from calibrant.segments.request import MOST_SEGMENTS
 LEAST_INFORMATION = 1.0 - 1e-9
 """Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
 which depends on the order of a sum."""
-_MOST_DRAWN = 3_000_000_000  # bytes of redrawn events, for each processor
+_MOST_DRAWN = 3_000_000_000  # bytes of outcomes redrawn with their weights, for each processor
 _MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
 _LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
 
@@ -59,8 +59,8 @@ class FeatureLots(Lots):
 
     @property
     def drawn_type(self) -> type[np.generic]:
-        """Type that holds redrawn numbers of events, or weighted excess."""
-        return np.uint8 if self.joint is None and self.count.max() <= 255.0 else np.float64
+        """Type that holds redrawn numbers of events."""
+        return np.uint8 if self.count.max() <= 255.0 else np.float64
 
 
 def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
@@ -254,7 +254,7 @@ def _refuse_size(units: FeatureLots, information: float, n_sets: int, min_rows: 
             f"is strictly between 0 and 1 in {counted(int(n_rows), 'row')} with a sum of v (1 - v) of "
             f"{information:.3g}; a segment needs {min_rows:,} rows and {LEAST_INFORMATION:g}",
         )
-    n_bytes = size * kernel.LANES * np.dtype(units.drawn_type).itemsize
+    n_bytes = 0 if units.joint is None else 8 * size * kernel.LANES
     if n_sets * size > _MOST_PLACES or n_bytes > _MOST_DRAWN:
         raise InputError(
             "features",

@@ -17,6 +17,12 @@ STRETCH = 2.0 * math.log(8.0)
 half of the end's share of the error."""
 
 
+_SLAB = 2048
+"""Units whose events are drawn at a time: with what is kept of each segment they stay in the processor's cache."""
+_ADVANCE = 32
+"""Units by which a segment is to advance at a time, on average: what is kept of it is read and written each time."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampleSearch:
     """Evidence of all segments by redraws.
@@ -64,23 +70,30 @@ def search(
     observed = np.empty((3, len(candidates)))
 
     one, none, joint = np.ones(n), np.zeros(n), units.joint
+    slab = min(n, max(_SLAB, _ADVANCE * len(candidates) * n // candidates.order.size))
 
     def fill(first: int, last: int) -> None:
-        draws = np.empty((n if joint is None else 0, kernel.LANES), units.drawn_type)
-        climbs, part = np.empty((3, len(candidates), kernel.LANES)), np.empty((len(candidates), kernel.LANES))
+        drawn = np.empty((slab if joint is None else 0, kernel.LANES), units.drawn_type)
+        climbs, part = np.empty((5, len(candidates), kernel.LANES)), np.empty((len(candidates), kernel.LANES))
         for start in range(first, last, kernel.LANES):
             lanes = slice(0, min(kernel.LANES, last - start))
-            if joint is None:
-                kernel.draw_events(units.prediction, units.count, units.ones, seed, start, draws)
-                kernel.excursions(draws, units.weight, mean, units.rank, candidates.order, candidates.ends, climbs)
-            else:
-                excess = joint.excesses(seed, start, kernel.LANES)
-                kernel.excursions(excess, one, none, units.rank, candidates.order, candidates.ends, climbs)
+            excess = None if joint is None else joint.excesses(seed, start, kernel.LANES)
+            climbs[:] = 0.0
+            at = candidates.ends[:, 0].copy()
+            for unit in range(0, n, slab):
+                own = slice(unit, min(n, unit + slab))
+                if excess is None:
+                    draws, columns = drawn[: own.stop - unit], (units.weight, mean)
+                    v, count, ones = (each[own] for each in (units.prediction, units.count, units.ones))
+                    kernel.draw_events(v, count, ones, seed, start, unit, draws)
+                else:
+                    draws, columns = excess[own], (one, none)
+                kernel.excursions(draws, unit, *columns, units.rank, candidates.order, candidates.ends, at, climbs)
             kernel.scores(climbs, candidates.second, candidates.third, candidates.handicap, STRETCH, part)
             scores[:, start : start + kernel.LANES] = part[:, lanes]
             largest[start : start + kernel.LANES] = np.maximum(climbs[1], -climbs[2]).max(axis=0)[lanes]
             if start == 0:
-                observed[:] = climbs[:, :, 0]
+                observed[:] = climbs[:3, :, 0]
 
     in_blocks(fill, draws_of_all, work=candidates.order.size * draws_of_all, multiple=kernel.LANES)
     weight = float((units.weight * units.count).sum())
@@ -115,12 +128,20 @@ def stepped_down(scores: FloatArray) -> FloatArray:
     return adjusted
 
 
+def observed_climbs(
+    units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, ends: IntArray
+) -> FloatArray:
+    """Total, steepest rise and steepest fall of the outcomes in some segments, (3, segments, 1)."""
+    climbs = np.zeros((5, ends.shape[0], 1))
+    columns = units.weight, units.weight * units.count * prediction, units.rank
+    kernel.excursions(units.ones[:, None], 0, *columns, candidates.order, ends, ends[:, 0].copy(), climbs)
+    return climbs[:3]
+
+
 def scored(units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, segments: IntArray) -> FloatArray:
     """Scores of some segments, were the units predicted otherwise."""
     ends = candidates.ends[segments]
-    climbs = np.empty((3, segments.size, 1))
-    mean = units.weight * units.count * prediction
-    kernel.excursions(units.ones[:, None], units.weight, mean, units.rank, candidates.order, ends, climbs)
+    climbs = observed_climbs(units, candidates, prediction, ends)
     both = moments(units, prediction, candidates.order, ends)
     out = np.empty((segments.size, 1))
     kernel.scores(climbs, *both, candidates.handicap[segments], STRETCH, out)
