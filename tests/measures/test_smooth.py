@@ -168,6 +168,24 @@ def test_blocks_are_refused_only_where_keys_cannot_be_told_apart_or_most_rows_ar
         assert smooth._Rows(smooth.NO_KEYS, v, outcome, np.ones(1)).error() is None
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@examples(100)
+@given(seed=st.integers(0, 2**32 - 1), sort=st.sampled_from(["in order", "ties in no order", "in no order"]))
+def test_resamples_have_the_error_of_their_rows(kind, seed, sort):
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([8, 129, 1000, 9000]))
+    y, v = many(rng, n, kind)
+    order = {"in order": np.lexsort((y, v)), "ties in no order": np.arange(n), "in no order": rng.permutation(n)}[sort]
+    y, v = y[order], v[order]
+    weight = rng.exponential(size=n) ** rng.integers(1, 6) if seed % 3 == 0 else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(smooth, "_MANY_AGAIN", 8)
+        value = smooth.smooth_error_again(y, v, weight)
+    w = np.ones(n) if weight is None else weight
+    by_rows = smooth.smooth_error_from_sample(Sample.of_arrays(y, v, weight))
+    assert abs(value - by_rows) <= 2e-15 * ((w * y).sum() + (w * v).sum()) / w.sum() + 1e-290
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "calibrated", "overconfident", "alternating", "adversarial", "heavy"])
 def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):

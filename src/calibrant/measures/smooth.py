@@ -90,11 +90,28 @@ def _ranked(
 
 def smooth_error_from_sample(sample: Sample) -> float:
     """Smooth calibration error of a sample."""
-    if sample.n_distinct >= _MANY:
+    return _of_sample(sample, _MANY)
+
+
+def _of_sample(sample: Sample, many: int) -> float:
+    if sample.n_distinct >= many:
         rows = _Rows(NO_KEYS, sample.prediction, sample.weighted_outcome, _one_number(sample.weight))
         error = rows.error()
         if error is not None:
             return error / sample.total_weight
+    return _by_rows(sample.prediction, sample.residual())
+
+
+def _of_keys(keys: npt.NDArray[np.uint64], many: int) -> float:
+    """Smooth calibration error of sorted keys of kernels/sorting.py, which may be overwritten."""
+    nothing = np.empty(0)
+    rows = _Rows(keys, nothing, nothing, np.ones(1))
+    if rows.ties:
+        return _of_sample(Sample.of_keys(keys, keys.size - rows.ties), many)
+    error = rows.error()
+    if error is not None:
+        return error / keys.size
+    sample = Sample.of_keys(keys, keys.size)
     return _by_rows(sample.prediction, sample.residual())
 
 
@@ -103,15 +120,19 @@ def _error_of_columns(outcome: FloatArray, prediction: FloatArray, weight: Float
     keys = None if weight is not None or prediction.size < _MANY else _sorted_keys(outcome, prediction)
     if keys is None:
         return smooth_error_from_sample(Sample.of_arrays(outcome, prediction, weight))
-    nothing = np.empty(0)
-    rows = _Rows(keys, nothing, nothing, np.ones(1))
-    if rows.ties:
-        return smooth_error_from_sample(Sample.of_keys(keys, keys.size - rows.ties))
-    error = rows.error()
-    if error is not None:
-        return error / keys.size
-    sample = Sample.of_keys(keys, keys.size)
-    return _by_rows(sample.prediction, sample.residual())
+    return _of_keys(keys, _MANY)
+
+
+def smooth_error_again(outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None = None) -> float:
+    """The same of a resample: no sort of rows in the order of their keys, and blocks where they take less time."""
+    label = outcome == 1.0
+    if weight is None and prediction.size >= _MANY_AGAIN and (label | (outcome == 0.0)).all():
+        keys = np.empty(prediction.size, np.uint64)
+        sorting.pack(prediction.view(np.uint64), label.view(np.uint8), keys)
+        if (keys[1:] < keys[:-1]).any():
+            keys.sort()
+        return _of_keys(keys, _MANY_AGAIN)
+    return _of_sample(Sample.of_arrays(outcome, prediction, weight), _MANY_AGAIN)
 
 
 def largest_correlation(v: FloatArray, b: FloatArray) -> float:
@@ -125,6 +146,8 @@ def largest_correlation(v: FloatArray, b: FloatArray) -> float:
 
 _MANY = 1 << 17
 """Distinct predictions from which on blocks are faster; below, their kernels need not be compiled."""
+_MANY_AGAIN = 1 << 13
+"""The same where the error is computed again and again."""
 _MOST_OPEN = 0.5
 """Share of rows in open bins from which on the pass by rows takes less time."""
 _BINS = 1 << 16  # a bin's number takes 16 bits
@@ -173,8 +196,10 @@ class _Rows:
         self._start = np.empty(-(-self._size // blocks.BLOCK) + 1)
         self._low, self._high, self._right, self.ties = blocks.block_keys(*self._columns, self._start)
 
-    def error(self, bins: int = _BINS) -> float | None:
+    def error(self, bins: int | None = None) -> float | None:
         """Largest sum of (outcome - weight * v) * w(v); None where the pass by rows takes less time to find it."""
+        if bins is None:
+            bins = _BINS if self._size >= _MANY else max(64, 1 << (self._size >> 4).bit_length())
         return self._swept(bins) if self._pilot(bins) else None
 
     def _pilot(self, bins: int) -> bool:
@@ -182,7 +207,7 @@ class _Rows:
         from calibrant.kernels import blocks
 
         keys, v, _, _ = self._columns
-        if not self._right or self._size < _MANY:
+        if not self._right or self._size < _MANY_AGAIN:
             return self._right
         of_blocks = (keys[:: blocks.BLOCK] >> np.uint64(1)).view(np.float64) if keys.size else v[:: blocks.BLOCK]
         rows = _Rows(NO_KEYS, np.ascontiguousarray(of_blocks), -np.diff(self._start), np.zeros(1))
@@ -295,6 +320,7 @@ def _rounding(sample: Sample) -> float:
     ),
     symmetric=True,
     order=10,
+    on_rows=smooth_error_again,
 )
 def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
     """Largest average error that a weighting of the predictions can expose, if the weighting may not change abruptly.

@@ -507,11 +507,36 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class InOrder:
+    """Rows in the order of one predictor's predictions, which their resamples keep: a measure need not sort them."""
+
+    order: IntArray
+    prediction: FloatArray
+
+    @classmethod
+    def of(cls, prediction: FloatArray) -> InOrder:
+        """Sort predictions."""
+        order = np.argsort(prediction, kind="stable")
+        return cls(order, prediction[order])
+
+    def error(
+        self, evaluate: Evaluate, y: FloatArray, weight: FloatArray | None, half: np.ndarray | None = None
+    ) -> float:
+        """Error of the rows, or of half of them, with these outcomes and weights."""
+        order, v = self.order, self.prediction
+        if half is not None:
+            inside = np.flatnonzero(half[order])  # by a mask it takes five times as long
+            order, v = order[inside], v[inside]
+        return evaluate(y[order], v, None if weight is None else weight[order])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SharedRows:
     """Rows with one prediction or more, in an order that does not depend on the one they came in."""
 
     y: FloatArray
     predictions: list[FloatArray]
+    in_order: list[InOrder]
     weight: FloatArray | None
     trials: FloatArray | None
     group: IntArray | None = None
@@ -532,7 +557,8 @@ class SharedRows:
         trials = None if rows.trials is None else rows.trials[order]
         group = None if rows.group is None else rows.group[order]
         own = None if weight is None or rows.outcome_free else rows.take(order)
-        return cls(y[order], predictions, None if mass is None else mass[order], trials, group, own)
+        in_order, mass = [InOrder.of(v) for v in predictions], None if mass is None else mass[order]
+        return cls(y[order], predictions, in_order, mass, trials, group, own)
 
     @property
     def surprises(self) -> float:
@@ -552,12 +578,10 @@ class SharedRows:
             half = np.zeros(units, dtype=bool)
             half[source.permutation(units)[: units // 2]] = True
             half = half if self.group is None else half[self.group]
-            return [self._error(evaluate, v, half) - self._error(evaluate, v, ~half) for v in self.predictions]
+            own = self.y, self.weight
+            return [each.error(evaluate, *own, half) - each.error(evaluate, *own, ~half) for each in self.in_order]
 
         return resampled(apart, n, n_resamples, rng)
-
-    def _error(self, evaluate: Evaluate, v: FloatArray, half: np.ndarray) -> float:
-        return evaluate(self.y[half], v[half], None if self.weight is None else self.weight[half])
 
     def states(self, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> list[State]:
         """Outcomes redrawn as if each prediction were calibrated in its turn; all predictions are judged by them."""
@@ -567,12 +591,13 @@ class SharedRows:
         self, pair: tuple[int, int], evaluate: Evaluate, n_resamples: int, rng: np.random.Generator
     ) -> tuple[SharedRows, State]:
         """Two of the predictions alone, and outcomes redrawn as if the mean of both were calibrated."""
-        two = replace(self, predictions=[self.predictions[k] for k in pair])
+        two = replace(self, predictions=[self.predictions[k] for k in pair], in_order=[self.in_order[k] for k in pair])
         return two, two._state(np.mean(two.predictions, axis=0), evaluate, n_resamples, rng)
 
     def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
         trials = None if self.trials is None else self.trials.astype(np.int64)
-        predictions = [*self.predictions, chance]
+        calibrated = [k for k, v in enumerate(self.predictions) if v is chance]
+        apart = None if calibrated else InOrder.of(chance)
         joint = None if self.informative is None else JointRows.of(self.informative, chance)
         in_file, expected = chance, self.weight
         if joint is not None and self.weight is not None:
@@ -591,9 +616,8 @@ class SharedRows:
             if joint is not None and weight is not None:
                 weight = weight.copy()
                 weight[joint.order] = joint.weights_of(y[joint.order].astype(np.int64), source)
-            errors = [evaluate(y, v, weight) for v in predictions[:-1]]
-            own = [k for k, v in enumerate(predictions[:-1]) if v is chance]
-            return [*errors, errors[own[0]] if own else evaluate(y, chance, weight)]
+            errors = [each.error(evaluate, y, weight) for each in self.in_order]
+            return [*errors, errors[calibrated[0]] if apart is None else apart.error(evaluate, y, weight)]
 
         errors = resampled(again, chance.size, n_resamples, rng)
         try:
