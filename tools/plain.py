@@ -56,7 +56,7 @@ PROOFS = {
     *("tests", "theorems", "two-bin", "weights", "new", "measures-one-by-one", "tests-one-by-one"),
 }
 """Pages of definitions, derivations and proofs."""
-ENTRIES = ("measures-one-by-one", "tests-one-by-one", "certificates", "weights", "new", "theorems", "readers")
+ENTRIES = ("measures-one-by-one", "tests-one-by-one", "certificates", "weights", "new", "theorems", "readers", "trust")
 """Pages of theory and of measurements that are plain, too."""
 MEASURED = {"trust", "readers"}
 """Pages of measurements that stand beside the benchmarks."""
