@@ -183,7 +183,7 @@ def faults(audit):
         printed = re.search(r"p = ([0-9.e-]+)", said)
         check(in_parts or not printed or abs(float(printed[1]) / test["pvalue"] - 1.0) < 0.34, "p in words")
         below, above = (f"p {side} {test['level']:g}" in said for side in "<>")
-        check(in_parts or below == (0.001 <= test["pvalue"] <= test["level"] and told and not by_class), "p below")
+        check(in_parts or below == (0.001 <= test["pvalue"] <= test["level"] and told), "p below")
         check(not above or not test["reject"], "p above")
     check(answer["interval"] is not None or state != "no evidence", "nothing is bounded, and an error ruled out")
     if answer["interval"] is not None:

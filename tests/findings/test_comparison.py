@@ -44,7 +44,7 @@ def test_two_files_are_compared(tmp_path):
     told = (
         "good.csv is better calibrated than <b>bad.csv on the same 600 rows. Chance alone rarely does this (p < 0.05)"
     )
-    assert said.startswith(f"{told}. <b>bad.csv would have to move by ")
+    assert said.startswith(f"{told}. Predictions of <b>bad.csv would have to move by ")
     assert max(map(len, done.stdout.splitlines()[:30])) <= 80
     page = target.read_text()
     assert "<b>bad" not in page
@@ -65,8 +65,8 @@ def test_names_and_numbers_are_in_one_order():
     one = compare(("good", "bad"), (good, bad), columns, seed=0)
     other = compare(("bad", "good"), (bad, good), columns[::-1], seed=0)
     far, near = (in_points(in_short(each.answer.size)) for each in (bad, good))
-    assert one.details[0].startswith(f"bad would have to move by {far} on average, likely ")
-    assert re.search(rf"; good by {near}[,.]", one.details[0])
+    assert one.details[0].startswith(f"Predictions of bad would have to move by {far} on average, likely ")
+    assert re.search(rf" Those of good would have to move by {near}[,.]", one.details[0])
     assert one.details[:2] == other.details[:2]
 
 

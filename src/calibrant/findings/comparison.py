@@ -119,7 +119,8 @@ class Comparison(Finding):
         """How far the predictions of each would have to move: an estimate where an error is proved, else the most."""
         (one, far), (other, near) = ((name, self._distance(name)) for name in names)
         bound = f" ({sure})" if "at most" in f"{far}{near}" else ""
-        return f"{one} would have to move by {far}; {other} by {near.replace(' on average', '')}{bound}."
+        first = f"Predictions of {one} would have to move by {far}."
+        return f"{first} Those of {other} would have to move by {near.replace(' on average', '')}{bound}."
 
     def _distance(self, name: str) -> str:
         """An estimate with its interval where an error is proved, else the most that may hide."""
