@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.special import softmax
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -17,9 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError, lower_calibration_distance, smooth_calibration_error
 from calibrant.recalibration import (
+    AveragedClassScaling,
     DirichletScaling,
     PlattScaling,
     RecalibratedClassifier,
@@ -237,6 +240,49 @@ def test_scikit_learn_checks_of_the_classifier():
             "check_sample_weight_equivalence_on_dense_data": reason,
             "check_sample_weight_equivalence_on_sparse_data": reason,
         },
+    )
+
+
+class OnAnyClasses(ClassifierMixin, BaseEstimator):
+    """A map of classes behind softmax of the features, so that scikit-learn's checks can draw what they like."""
+
+    def __init__(self, recalibrator=None):
+        self.recalibrator = recalibrator
+
+    def fit(self, X, y, sample_weight=None):  # noqa: N803
+        X, y = validate_data(self, X, y)  # noqa: N806
+        check_classification_targets(y)
+        self.classes_, code = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError("one class")
+        weight = None if sample_weight is None else np.asarray(sample_weight, float)
+        self.recalibrator_ = clone(self.recalibrator or VectorScaling()).fit(self._table(X), code, weight)
+        return self
+
+    def _table(self, X):  # noqa: N803
+        return softmax(np.resize(X.T, (self.classes_.size, X.shape[0])).T, axis=1)
+
+    def predict_proba(self, X):  # noqa: N803
+        check_is_fitted(self)
+        return self.recalibrator_.predict(self._table(validate_data(self, X, reset=False)))
+
+    def predict(self, X):  # noqa: N803
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # features are no probabilities of classes
+        return tags
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("kind", [VectorScaling, DirichletScaling, AveragedClassScaling])
+def test_scikit_learn_checks_of_maps_of_classes_behind_an_adapter(kind):
+    reason = "weights are shares, and a penalty counts rows"
+    check_estimator(
+        OnAnyClasses(kind()), expected_failed_checks={"check_sample_weight_equivalence_on_dense_data": reason}
     )
 
 

@@ -365,7 +365,7 @@ class OnAnyTable(RegressorMixin, BaseEstimator):
     "recalibrator",
     [
         *(AveragedScaling(), OffsetScaling(), VennAbers(), PlattScaling(), BetaScaling(), IsotonicScaling()),
-        *(PolynomialScaling(), HistogramBinning()),
+        *(PolynomialScaling(), HistogramBinning(), TemperatureScaling(), NearestCalibrated(), ScalingBinning()),
     ],
     ids=str,
 )
