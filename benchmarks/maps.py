@@ -100,6 +100,11 @@ def learners(seed: int) -> dict[str, Any]:
     }
 
 
+def in_parts(number: Table, parts: int) -> Table:
+    """Which of so many parts, of about as many rows, a number lies in."""
+    return np.searchsorted(np.quantile(number, np.arange(1, parts) / parts), number)
+
+
 def tables(classes: bool) -> dict[str, tuple[Table, Table]]:
     """Tables of scikit-learn, with two classes or with all of theirs."""
     from sklearn import datasets
@@ -107,15 +112,24 @@ def tables(classes: bool) -> dict[str, tuple[Table, Table]]:
     made: dict[str, Any] = {"n_features": 12, "n_informative": 6, "flip_y": 0.1, "random_state": 0}
     blobs = datasets.make_blobs(1500, 8, centers=6, cluster_std=7.0, random_state=0)
     digits, wine, iris = (getattr(datasets, f"load_{each}")(return_X_y=True) for each in ("digits", "wine", "iris"))
+    diabetes = datasets.load_diabetes(return_X_y=True)
     if classes:
+        cells = datasets.load_breast_cancer()
+        smooth = list(cells.feature_names).index("mean smoothness")
         return {
             "digits": digits,
             "wine": wine,
             "iris": iris,
             "made, 4 classes": datasets.make_classification(1500, n_classes=4, **made),
             "blobs, 6 classes": blobs,
+            "digits modulo 3": (digits[0], digits[1] % 3),
+            "diabetes in thirds": (diabetes[0], in_parts(diabetes[1], 3)),
+            "diabetes in fifths": (diabetes[0], in_parts(diabetes[1], 5)),
+            "smoothness of cells in fourths": (np.delete(cells.data, smooth, 1), in_parts(cells.data[:, smooth], 4)),
+            "made, 10 classes": datasets.make_classification(
+                3000, n_classes=10, **{**made, "n_features": 20, "n_informative": 10}
+            ),
         }
-    diabetes = datasets.load_diabetes(return_X_y=True)
     return {
         "breast cancer": datasets.load_breast_cancer(return_X_y=True),
         "digits from 5": (digits[0], (digits[1] >= 5).astype(int)),
@@ -553,7 +567,8 @@ predictions as they are.
 Settings: [planted shapes](reproductions/gain-coverage.md) of 100, 500 and 2,000 rows, and rare ones of 1,000 and 5,000,
 with expected losses on {new:,} new predictions; a third of a table of scikit-learn each for a learner, the maps and the
 losses; networks' confidence, and whether the top label is right, by 500, 1,500 and 5,000 rows; of classes planted
-shapes, learners and a network likewise. Written by benchmarks/maps.py, with [every run](benchmarks-maps.csv).
+shapes, ten tables (*made* and *blobs* are drawn, *in thirds* and the like are a number in parts) and a network
+likewise. Written by benchmarks/maps.py, with [every run](benchmarks-maps.csv).
 
 """
 

@@ -19,7 +19,6 @@ SKETCHES = {"architecture.md"}  # shows the shape of code, not code
 INTEGRATIONS = ("torchmetrics", "ignite", "hf_evaluate", "lm_eval")
 OPTIONAL = {
     "calibrant_papers",
-    "lightgbm",
     "mapie",
     "probcal",
     "calibrant",

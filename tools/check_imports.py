@@ -44,7 +44,7 @@ LIBRARIES: dict[str, set[str]] = {
     "synthetic": {"numpy"},
     "exits": {"scipy"},
     "resampling": {"numpy", "sklearn"},
-    "recalibration": {"numpy", "scipy", "sklearn", "narwhals", "lightgbm", "threadpoolctl"},
+    "recalibration": {"numpy", "scipy", "sklearn", "narwhals", "threadpoolctl"},
     "inference": {"numpy", "scipy"},
     "decisions": {"numpy", "scipy", "matplotlib"},
     "sketch": {"numpy", "pyarrow", "narwhals"},

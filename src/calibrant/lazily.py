@@ -38,7 +38,6 @@ _INSTALLED_BY = {
     "polars": "polars",
     "sklearn": "'calibrant[sklearn]'",
     "typer": "'calibrant[cli]'",
-    "lightgbm": "'calibrant[boosting]'",
     "torch": "'calibrant[torch]'",
     "torchmetrics": "torchmetrics 'calibrant[torch]'",
     "ignite": "pytorch-ignite 'calibrant[torch]'",

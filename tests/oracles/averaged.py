@@ -2,6 +2,7 @@
 by importance sampling where it has more."""
 
 import numpy as np
+from scipy.special import expit
 
 
 def log_likelihood(x, rows, events, correction):
@@ -11,7 +12,7 @@ def log_likelihood(x, rows, events, correction):
 
 
 def by_quadrature(x, rows, events, columns, deviation, points=61, reach=8.0):
-    """Log evidence and posterior mean of the coefficients, by sums over an even grid of the prior, then of the peak."""
+    """Log evidence, posterior means of coefficients and probabilities: an even grid of the prior, then of the peak."""
     centre, half = np.zeros(len(deviation)), reach * deviation
     for _ in range(5):
         axes = [np.linspace(c - h, c + h, points) for c, h in zip(centre, half, strict=True)]
@@ -26,7 +27,10 @@ def by_quadrature(x, rows, events, columns, deviation, points=61, reach=8.0):
         centre = share @ grid
         spread = np.sqrt(share @ (grid - centre) ** 2)
         half = reach * np.maximum(spread, [axis[1] - axis[0] for axis in axes])
-    return evidence, centre
+    probability = sum(
+        some @ expit(x + part @ columns.T) for some, part in zip(np.array_split(share, 40), parts, strict=True)
+    )
+    return evidence, centre, probability
 
 
 def by_importance(x, rows, events, columns, deviation, centre, root, rng, draws=40_000, widen=1.15):

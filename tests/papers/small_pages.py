@@ -32,7 +32,7 @@ from calibrant_papers.tcal_tables import DATASETS
 RECORDS = Path(__file__).parent / "small"
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 ZERO = Decimal("1e-11")  # what two processors' sums of numbers near 1 may differ by
-OPTIONAL = ("mcgrad", "lightgbm", "probcal")
+OPTIONAL = ("mcgrad", "probcal")
 _MASKED = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "check_pages.py"))["masked"]
 
 

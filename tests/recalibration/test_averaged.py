@@ -11,7 +11,14 @@ from scipy.special import expit, logit
 
 from calibrant import CalibrationSketch, InputError
 from calibrant.recalibration import AveragedScaling, from_json
-from calibrant.recalibration.curves.averaged import MEMBERS, Basis, LogitCells, Spline, fitted_members
+from calibrant.recalibration.curves.averaged import (
+    MEMBERS,
+    Basis,
+    LogitCells,
+    Spline,
+    _log_odds_of_mean,
+    fitted_members,
+)
 from tests.oracles import averaged as oracle
 from tests.strategies import examples, samples
 
@@ -52,11 +59,16 @@ def test_evidence_and_means_are_those_of_the_integral(n, power):
         free = deviation > 0.0
         if not 1 <= free.sum() <= 2:
             continue
-        evidence, mean = oracle.by_quadrature(cells.x, cells.rows, cells.events, columns[:, free], deviation[free])
+        evidence, mean, probability = oracle.by_quadrature(
+            cells.x, cells.rows, cells.events, columns[:, free], deviation[free]
+        )
         ours, theirs = agree(cells, chosen, members, evidence)
         assert abs(ours - theirs) < 0.05 + 3.0 / n, member.name
         spread = np.sqrt((member.root[free] ** 2).sum(axis=1))
         assert np.all(np.abs(member.coefficients[free] - mean) < 2.5 / np.sqrt(n) * spread), member.name
+        middle, own = cells.x + columns @ member.coefficients, np.sqrt(((columns @ member.root) ** 2).sum(axis=1))
+        found = expit(_log_odds_of_mean(np.ones(1), middle[None], own[None]))
+        assert np.abs(found - probability).max() < 2.0 / n, member.name
 
 
 @pytest.mark.slow
@@ -179,6 +191,28 @@ def test_draws_spread_as_the_interval_says():
         again.draws(at)
 
 
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("n", [40, 1500])
+def test_the_map_is_the_mean_of_the_probabilities_of_all_draws(n, far):
+    y, p = drawn(n, 11, lambda p: p**1.4)
+    p = expit(8.0 * logit(p)) if far else p
+    found = AveragedScaling(monotone=False).fit(p, y)
+    at = np.quantile(p, [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
+    curves = found.draws(at, 20_000, random_state=0)
+    error = curves.std(axis=0) / np.sqrt(20_000)
+    assert np.all(np.abs(curves.mean(axis=0) - found.predict(at)) < 5.0 * error + 2e-3 * found.predict(at))
+
+
+@examples(50)
+@given(st.floats(-30.0, 30.0), st.floats(0.0, 5.0))
+def test_the_mean_probability_is_its_integral(middle, deviation):
+    z = np.linspace(-10.0, 10.0, 20_001)
+    share = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+    event, without = share @ expit(middle + deviation * z), share @ expit(-middle - deviation * z)
+    found = _log_odds_of_mean(np.ones(1), np.array([[middle]]), np.array([[deviation]]))
+    assert found[0] == pytest.approx(np.log(event) - np.log(without), abs=0.03)
+
+
 def test_a_sketch_gives_nearly_the_same_map():
     y, p = drawn(20_000, 13, lambda p: p**1.2)
     sketch = CalibrationSketch()
@@ -195,8 +229,8 @@ def test_the_map_in_sql_is_the_map(n, certain):
     if certain:
         p = np.where(p < 0.1, 0.0, np.where(p > 0.9, 1.0, p))
     fitted = AveragedScaling().fit(p, y)
-    at = np.unique(np.r_[0.0, 1e-300, fitted.clip_[0], np.linspace(0.0, 1.0, 301), p, 1.0 - fitted.clip_[1], 1.0])
-    at = at[(at == 0.0) | (at == 1.0) | ((at >= fitted.clip_[0]) & (1.0 - at >= fitted.clip_[1]))]
+    near = [0.0, 1e-300, 0.5 * fitted.clip_[0], fitted.clip_[0], 1.0 - 0.5 * fitted.clip_[1]]
+    at = np.unique(np.r_[near, np.linspace(0.0, 1.0, 301), p, 1.0 - fitted.clip_[1], 1.0])
     base = sqlite3.connect(":memory:")
     base.execute("CREATE TABLE rows (v DOUBLE)")
     base.executemany("INSERT INTO rows VALUES (?)", [(each,) for each in at.tolist()])

@@ -94,11 +94,7 @@ def test_calibrated_predictions_are_left_as_they_are():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lightgbm", [True, False])
-def test_trees_follow_a_smooth_drift_with_or_without_lightgbm(monkeypatch, lightgbm):
-    if lightgbm:
-        pytest.importorskip("lightgbm")
-    monkeypatch.setattr(boosting, "has_lightgbm", lambda: lightgbm)
+def test_trees_follow_a_smooth_drift(monkeypatch):
     monkeypatch.setattr(boosting, "_MOST_TREES", 60)
     rng = np.random.default_rng(3)
     x, prediction = rng.uniform(-2.0, 2.0, 600), expit(rng.normal(0.0, 1.0, 600))

@@ -61,6 +61,11 @@ _HOME = {
     "open-ratios": ("open_ratios", "open_ratios", "small laws that come near to constants that are open; minutes"),
     "advice": ("advised", "advice", "which recalibration is chosen, and how often a calibrated predictor is changed"),
     "gain-coverage": ("gain_coverage", "gain_coverage", "how often a map's true gain is outside its interval; minutes"),
+    "certified-gains": (
+        "certified_gains",
+        "certified_gains",
+        "rows that a proved gain takes, of one probability and of classes; minutes",
+    ),
     "type-one-errors": ("type_one", "type_one_errors", "false rejections of every test but T-Cal's; half an hour"),
     "type-one-errors-corners": (
         "type_one",

@@ -9,7 +9,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 from scipy.special import expit, logit
@@ -17,7 +16,6 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.recalibration.by_segment import boosting
 from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
 from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator
 from calibrant.recalibration.scaling import PlattScaling
@@ -54,7 +52,7 @@ class Score(NamedTuple):
 def segment_repair(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Brier and log score, multicalibration error and times on held-out rows, every run."""
     tables = {name: draw for name, draw in _TABLES.items() if not quick or name == "calibrated"}
-    missing = [name for name in ("mcgrad", "statsmodels", "lightgbm") if find_spec(name) is None]
+    missing = [name for name in ("mcgrad", "statsmodels") if find_spec(name) is None]
     if "statsmodels" in missing:
         tables = {name: draw for name, draw in tables.items() if name not in _REAL[1:]}
     parts: list[str] = []
@@ -71,8 +69,6 @@ def segment_repair(quick: bool = False, _data: Path | None = None) -> Reproducti
                 if abs(gain.mean()) > 2.0 * error:
                     (won if gain.mean() > 0.0 else lost).append(f"{rival} on {name}")
     parts.append(_calibrated_tables(quick))
-    if not quick and "lightgbm" not in missing:
-        parts.append(_without_lightgbm(tables))
     body = _INTRODUCTION.format(real=_RUNS[True], drawn=_RUNS[False], cells=_CELLS, least=_LEAST)
     if missing:
         body += f"\nNot installed here, and left out: {', '.join(missing)}.\n"
@@ -243,23 +239,6 @@ def _calibrated_tables(quick: bool) -> str:
         rows.append([f"{n:,}", runs, *(chosen[each] for each in ("unchanged", "global", "segments", "boosting"))])
     head = ["rows", "tables", "unchanged", "global", "segments", "boosting"]
     return "## How often calibrated predictions are changed\n\n" + table(head, rows)
-
-
-def _without_lightgbm(tables: dict[str, Draw]) -> str:
-    """Boosted trees by either library, on the same rows."""
-    rows = []
-    for name in ("fair", "drift"):
-        if name not in tables:
-            continue
-        for run in range(3):
-            fit, test = tables[name](np.random.default_rng([run, 21]), False)
-            both = [_measured(_ours("boosting"), fit, test, run)]
-            with patch.object(boosting, "has_lightgbm", return_value=False):
-                both.append(_measured(_ours("boosting"), fit, test, run))
-            cells = [f"{each.log:.4f}" for each in both] + [f"{each.fit:.2f}" for each in both]
-            rows.append([name, run, *cells])
-    head = ["table", "run", "log score, lightgbm", "scikit-learn", "fit, s, lightgbm", "scikit-learn"]
-    return "## Boosted trees by lightgbm and by scikit-learn\n\n" + table(head, rows)
 
 
 def _standard_error(values: FloatArray) -> float:

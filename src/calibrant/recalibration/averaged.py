@@ -41,7 +41,7 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         The fitted map: log-odds of predictions and of corrected probabilities, linear between; beyond the last the
         correction is constant.
     spread_ : ndarray of shape (m,)
-        Posterior standard deviation of the corrected log-odds.
+        Root mean square distance of the posterior's log-odds from the corrected ones.
     clip_ : ndarray of shape (2,)
         Predictions nearer than this to 0, and to 1, are read as being this far from it.
 
@@ -51,9 +51,10 @@ class AveragedScaling(AveragedCurve, Recalibrator):
 
     Notes
     -----
-    Bayesian model averaging with Laplace's approximation. The same rows in any order give the same map, without a seed
-    or held-out rows. docs/recalibration.md has priors and proofs. With few rows it is near the identity, with many it
-    follows any smooth curve. Weighted rows count as Kish's effective number. Cost: a sort, then a tenth of a second.
+    Bayesian model averaging with Laplace's approximation, and the posterior mean of the probability. The same rows in
+    any order give the same map, without a seed or held-out rows. docs/recalibration.md has priors and proofs. With few
+    rows it is near the identity, with many it follows any smooth curve. Weighted rows count as Kish's effective number.
+    Cost: a sort, then a tenth of a second.
 
     References
     ----------

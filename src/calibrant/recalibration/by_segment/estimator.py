@@ -23,7 +23,7 @@ from calibrant.door.values import Result, counted
 from calibrant.measures.logistic import inner_expit, log_odds
 from calibrant.recalibration.averaged import AveragedScaling
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.by_segment.boosting import Boosted, fit_boosted, most_moved
+from calibrant.recalibration.by_segment.boosting import Cells, Features, Trees, fit_boosted, most_moved
 from calibrant.recalibration.by_segment.cells import Cut, conditions, read_cut
 from calibrant.recalibration.by_segment.corrections import (
     LARGEST_SHIFT,
@@ -189,7 +189,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         The interval of a gain in log score covers with probability 1 - level; a richer repair is kept if it lies
         above 0.
     random_state : int, Generator or None
-        Seed of the splits and of the trees; None is a fresh one.
+        Seed of the splits; None is a fresh one.
 
     Attributes
     ----------
@@ -221,9 +221,8 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     are few), and so are days; times are taken as days. Categories are compared as text, the 300 most frequent each in a
     cell and all others, new ones included, together. Missing values have a cell of their own. In pairs the prediction
     counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a feature or pair
-    are shrunk by the variance that its own cells show; see docs/recalibration.md. Trees are fitted by lightgbm if it is
-    installed, else more slowly by scikit-learn. Cost: cv + 1 fits of each repair (two where one part is left out); of
-    corrections O(n d^2) operations per step, with d features.
+    are shrunk by the variance that its own cells show; see docs/recalibration.md. Cost: cv + 1 fits of each repair (two
+    where one part is left out); of corrections O(n d^2) operations per step, with d features, of a tree O(n d).
 
     References
     ----------
@@ -257,7 +256,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         "_blocks": each(read_block),
         "_cuts": each(each(read_cut)),
     }
-    _trees: Boosted | None = None
+    _trees: Trees | None = None
     _fine: list[Cut] = []  # noqa: RUF012
     _most: str = ""
 
@@ -533,18 +532,16 @@ class FeatureCuts(NamedTuple):
         """Cell of every row, for each depth and feature."""
         return [[cut.cells(values[cut.name]) for cut in of_depth] for of_depth in self.by_depth]
 
-    def table(self, values: dict[Name, Values]) -> FloatArray:
-        """Fine cells as trees take them: NaN where a value is missing."""
-        columns = []
-        for cut in self.fine:
-            cell = cut.cells(values[cut.name]).astype(np.float64)
-            columns.append(np.where(cell == cut.size - 1, np.nan, cell))
-        return np.column_stack(columns)
+    def table(self, values: dict[Name, Values]) -> Cells:
+        """Fine cells of every row, as trees take them."""
+        return np.column_stack([cut.cells(values[cut.name]).astype(np.int16) for cut in self.fine])
 
     @property
-    def categories(self) -> dict[int, int]:
-        """Columns of the table that are categories, and the number of cells of each besides that of missing values."""
-        return {at: cut.size - 1 for at, cut in enumerate(self.fine) if cut.values is not None}
+    def features(self) -> Features:
+        """What trees know of the columns of the table."""
+        return Features(
+            np.array([cut.size - 1 for cut in self.fine]), np.array([cut.values is not None for cut in self.fine])
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -560,17 +557,17 @@ class Candidates:
     cells : list of list of ndarray
         Cells of every row.
     table : ndarray of shape (n, d)
-        The same for trees.
+        Fine cells, for trees.
     recalibrator : Recalibrator or None
         The global map, not fitted; None to leave predictions as they are.
     seed : int
-        Of splits and trees.
+        Of splits.
     """
 
     rows: Judge
     cuts: FeatureCuts
     cells: list[list[IntArray]]
-    table: FloatArray
+    table: Cells
     recalibrator: Recalibrator | None
     seed: int
 
@@ -590,7 +587,7 @@ class Candidates:
         cells = [[each[at] for each in of_depth] for of_depth in self.cells]
         return fit_corrections(self._fitting(at, offset), cells, self.cuts.by_depth)
 
-    def boosting(self, at: Any, offset: FloatArray) -> Boosted | None:
+    def boosting(self, at: Any, offset: FloatArray) -> Trees | None:
         """Trees fitted to these rows; None where no tree helps rows left out, or groups are too few to leave any."""
         group = None if self.rows.group is None else self.rows.group[at]
         outcome = self.rows.outcome[at]
@@ -600,7 +597,7 @@ class Candidates:
         splits = folds(outcome, parts, groups=group, seed=self.seed)
         if outcome.size >= _MANY_ROWS:
             splits = splits[:1]
-        return fit_boosted(self._fitting(at, offset), self.table[at], self.cuts.categories, splits, self.seed)
+        return fit_boosted(self._fitting(at, offset), self.table[at], self.cuts.features, splits)
 
     def crossed(self, splits: list[Split]) -> dict[str, FloatArray]:
         """Rows that are left out as each candidate predicts them from the others."""

@@ -33,6 +33,9 @@ MANY_ROWS = 20_000  # from which on there are more knots, and halves check each 
 _LEAST_SPREAD = 0.05  # of log-odds: of nearly equal ones no slope is told
 _POINTS = 400  # at which the fitted map is kept, evenly; the cells' own are added
 _STEPS, _HALVINGS, _ENOUGH = 40, 14, 1e-7
+_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(21)  # of a standard normal
+_SHARES = _SHARES / _SHARES.sum()
+_NO_WEIGHT = 1e-9  # of a member that is left out of the mean of probabilities
 # No fit is farther: at the mode the prior's term is at most what all rows lose at 0, 750 each, so that a coefficient is
 # at most 5 (1500 n)^(1/2), and there are 50 columns of at most 1,500 each; n is at most 2^53.
 _FARTHEST = 1e16
@@ -328,8 +331,9 @@ class AveragedCurve(Curve):
         self.members_, self.basis_, self.cells_ = members, basis, cells
         self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}
         grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
-        mean, self.spread_ = self.moments(grid)
-        self.log_odds_, self.corrected_ = grid, grid + mean
+        weight, corrections, variance = self._posterior(grid)
+        self.log_odds_, self.corrected_ = grid, _log_odds_of_mean(weight, grid + corrections, np.sqrt(variance))
+        self.spread_ = np.sqrt(weight @ (variance + (grid + corrections - self.corrected_) ** 2))
         if self.monotone:
             light = 1e-6 * cells.rows.sum()  # of points between the cells
             rows_at = light + np.bincount(np.searchsorted(grid, cells.x), cells.rows, grid.size)
@@ -337,13 +341,18 @@ class AveragedCurve(Curve):
 
     def moments(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of the posterior corrections at log-odds x, monotone or not."""
+        weight, corrections, variance = self._posterior(x)
+        mean = weight @ corrections
+        return mean, np.sqrt(weight @ (variance + (corrections - mean) ** 2))
+
+    def _posterior(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Weights of the members, and by member mean and variance of the correction at log-odds x."""
         weight = np.array([each.weight for each in self.members_])
         with threadpool_limits(1, user_api="blas"):
             columns = self.basis_(x)
             corrections = np.stack([columns @ each.coefficients for each in self.members_])
-            own = np.stack([((columns @ each.root) ** 2).sum(axis=1) for each in self.members_])
-        mean = weight @ corrections
-        return mean, np.sqrt(weight @ (own + (corrections - mean) ** 2))
+            variance = np.stack([((columns @ each.root) ** 2).sum(axis=1) for each in self.members_])
+        return weight, corrections, variance
 
     def free(self) -> AveragedCurve:
         """The same posterior of the members alone that bend anywhere; where none does, of all but the identity."""
@@ -368,9 +377,12 @@ class AveragedCurve(Curve):
             return np.asarray(x + coefficients @ self.basis_(x).T)
 
     def log_odds(self, prediction: FloatArray) -> FloatArray:
-        """Log-odds of predictions as the map reads them: those of 0 and 1 are moved."""
+        """Log-odds of predictions as the map reads them, at least clip_ away from 0 and 1."""
         low, high = self.clip_
-        return np.asarray(np.log(np.maximum(prediction, low)) - np.log(np.maximum(1.0 - prediction, high)))
+        without = 1.0 - prediction
+        left = np.where(without < high, 1.0 - high, np.maximum(prediction, low))
+        right = np.where(prediction < low, 1.0 - low, np.maximum(without, high))
+        return np.asarray(np.log(left) - np.log(right))
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         x = self.log_odds(prediction)
@@ -385,6 +397,19 @@ class AveragedCurve(Curve):
     def _in_words(self) -> str:
         name, weight = max(self.weights_.items(), key=lambda each: each[1])
         return f"An average of smooth maps shrunk to the identity; the largest share, {weight:.0%}, is {_WORDS[name]}."
+
+
+def _log_odds_of_mean(weight: FloatArray, middle: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Log-odds of the mean probability, where a member's log-odds are normal: shape (members, points) to (points,)."""
+    some = weight > _NO_WEIGHT
+    weight, middle, deviation = weight[some], middle[some], deviation[some]
+    event, without = np.zeros(middle.shape[1]), np.zeros(middle.shape[1])
+    for node, share in zip(_NODES.tolist(), _SHARES.tolist(), strict=True):
+        at = middle + node * deviation
+        event += share * (weight @ expit(at))
+        without += share * (weight @ expit(-at))
+    least = np.nextafter(0.0, 1.0)
+    return np.asarray(np.log(np.maximum(event, least)) - np.log(np.maximum(without, least)))
 
 
 _WORDS = {
