@@ -254,3 +254,15 @@ def test_a_row_without_weight_contradicts_nothing():
 
 def test_where_nothing_is_off_no_region_is_told():
     assert calibration_test(np.tile([0, 1], 50), np.full(100, 0.5), n_resamples=99, random_state=0).region is None
+
+
+@pytest.mark.parametrize("v", [1e-12, 1e-100, 1e-300, 5e-324])
+@pytest.mark.parametrize(("n", "events"), [(200, 1), (2000, 3)])
+def test_events_that_were_called_impossible_have_a_tail(v, n, events):
+    """It is never below the exact tail of a binomial variable."""
+    y = (np.arange(n) < events).astype(float)
+    found = calibration_test(y, np.full(n, v), random_state=0).tail_pvalue
+    assert math.log(found) < -15.0
+    assert math.log(found) >= events * math.log(v) + math.lgamma(n + 1) - math.lgamma(events + 1) - math.lgamma(
+        n - events + 1
+    )

@@ -14,6 +14,7 @@ from calibrant.inference.testing.lots import UncertainLots
 _MIXTURES = 16
 _TRIED = 4
 _STEPS = 60
+_FARTHEST = 1500.0  # of a first step in log-odds; those of doubles lie within 745 of 0
 _EXPONENTS = 0.9 * 0.5 ** np.arange(12.0)
 _ROUNDING = 1e-14  # of each term and of its sum: numpy adds in pairs
 
@@ -65,7 +66,8 @@ def chernoff(lots: UncertainLots, direction: FloatArray) -> float:
     if observed <= 0.0:
         return 0.0
     low, high = 0.0, math.inf
-    t = observed / float((a * a * m * v * (1.0 - v)).sum())
+    # Of one prediction the best exponent lifts the log-odds to those of the outcomes, in the range of doubles.
+    t = min(observed / float((a * a * m * v * (1.0 - v)).sum()), _FARTHEST / float(np.abs(a).max()))
     best = 0.0
     for _ in range(_STEPS):
         lifted = a * t
