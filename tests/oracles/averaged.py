@@ -2,7 +2,6 @@
 by importance sampling where it has more."""
 
 import numpy as np
-from scipy.special import expit
 
 
 def log_likelihood(x, rows, events, correction):
@@ -28,7 +27,8 @@ def by_quadrature(x, rows, events, columns, deviation, points=61, reach=8.0):
         spread = np.sqrt(share @ (grid - centre) ** 2)
         half = reach * np.maximum(spread, [axis[1] - axis[0] for axis in axes])
     probability = sum(
-        some @ expit(x + part @ columns.T) for some, part in zip(np.array_split(share, 40), parts, strict=True)
+        some @ (1.0 / (1.0 + np.exp(-x - part @ columns.T)))
+        for some, part in zip(np.array_split(share, 40), parts, strict=True)
     )
     return evidence, centre, probability
 
