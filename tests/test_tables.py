@@ -47,7 +47,6 @@ SOURCES = {
     ("lower.md", "Steps that a few pairs block"): ONCE,
     ("new.md", "What is open"): ONCE,
     ("recalibration.md", "The averaged map"): "tests/test_tables.py::test_prior_weights_are_those_of_the_page",
-    ("recalibration.md", "An error that is proved: `certified_gain`"): ONCE,
     ("smooth.md", "Limits"): ONCE,
     ("tcal.md", "Time"): "benchmarks/tcal.py",
     ("trust.md", "Other libraries' numbers"): "tests/peers/test_peers.py",
