@@ -92,9 +92,10 @@ class AveragedScaling(AveragedCurve, Recalibrator):
     ) -> Self:
         """Fit the map to predictions and outcomes; rows count as what they are worth, in any order.
 
-        Weighted rows count as Kish's effective number of them. Rows of `trials` count as that many outcomes, of which
-        `y_true` is the share of events. Rows of `groups` count as their number over the design effect. Rows that were
-        kept by outcome count as one each: with `sampling_fractions`, or with weights of two values that undo them.
+        Weighted rows count as Kish's effective number of them. Rows of `trials` count as that many outcomes, and
+        `y_true` is the share of events among them. Rows of `groups` count as their number over the design effect. Rows
+        that were kept by outcome count as one each: with `sampling_fractions`, or with weights of two values that undo
+        them.
 
         Raises
         ------

@@ -222,7 +222,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     cell and all others, new ones included, together. Missing values have a cell of their own. In pairs the prediction
     counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a feature or pair
     are shrunk by the variance that its own cells show; see docs/recalibration.md. Cost: cv + 1 fits of each repair (two
-    where one part is left out); of corrections O(n d^2) operations per step, with d features, of a tree O(n d).
+    where one part is left out). With d features corrections take O(n d^2) operations per step, a tree O(n d).
 
     References
     ----------
