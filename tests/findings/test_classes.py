@@ -28,7 +28,7 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
         assert each.lower_calibration_distance == pytest.approx(expected, abs=2e-5)
         assert each.rate == pytest.approx((label == k).mean())
     assert found.advice.chosen == "averaged_classes"
-    do = "Do: correct the predictions before you use them (recalibrate). "
+    do = "Do: correct the predictions before you use them (recalibrate, by the code on the page). "
     do += "On rows that the correction has not seen, the error falls from "
     assert do in found.answer.details[-1]
     assert found.classes.tests["class_wise_test"].result.reject

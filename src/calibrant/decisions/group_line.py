@@ -61,8 +61,8 @@ class GroupLine(Result):
     @property
     def level_in_words(self) -> str:
         """How many events happen for each that is predicted."""
-        value, low, high = _rounded(self.observed_expected)
-        return f"for each event predicted {value} happened, likely {low} to {high}"
+        value, low, high = (round(100.0 * float(each)) for each in _rounded(self.observed_expected))
+        return f"for every 100 events predicted {value} happened, likely {low} to {high}"
 
     @property
     def sign_in_words(self) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DO = "Do: "
 """What a line begins with that says what to do."""
-_CORRECT = "correct the predictions before you use them (recalibrate)"
+_CORRECT = "correct the predictions before you use them (recalibrate, by the code on the page)"
 _AVERAGED = ("averaged", "averaged_classes")
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
 _REPAIRS = ("recalibrate", "look at the parts", "look closer")  # actions that one segment to blame makes its own
@@ -107,7 +107,8 @@ def _collect(answer: Answer, audit: Audit) -> str:
         return "use the predictions if that is all right for you. If not, collect more rows first."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     use = f"use the predictions if an error of {most} is all right for you"
-    return f"{use}. If not, collect {rows_to_collect(audit.gate)} first."
+    rule_out = f"to rule out an error of more than {in_points(asked(answer.max_distance))}"
+    return f"{use}. If not, collect {rows_to_collect(audit.gate)} first, {rule_out}."
 
 
 def _more_groups(audit: Audit) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.bounds.gate import asked, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
-from calibrant.resampling.comonotone import too_few, worth_of
+from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
 
 if TYPE_CHECKING:
     from calibrant.decisions.group_line import GroupLine
@@ -149,12 +150,14 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
     if answer.interval is not None or answer.state not in _NOT_SEEN or answer.direction is not None:
         said.append(sentence(f"{line.what} come from {too_few(line.worth)}"))  # elsewhere the headline says so
     if answer.state not in _NOT_SEEN or answer.direction is None:
-        said.append(sentence(f"{line.level_in_words} ({_what_is_right(line)})"))
+        said.append(sentence(f"{line.level_in_words} (100 is right; {confidence(line.level)} confidence)"))
     return said
 
 
 def _what_is_right(line: GroupLine) -> str:
-    return f"1 is right; {confidence(line.level)} confidence"
+    """Of what the direction rests on: the slope, or events for every 100."""
+    right = "1" if line.direction in ("too confident", "not confident enough") else "100"
+    return f"{right} is right; {confidence(line.level)} confidence"
 
 
 def _odd_rows(audit: Audit) -> list[str]:
@@ -184,7 +187,8 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.state == "too few rows":
         rows, groups = counted(audit.n_rows, "row"), audit.group_line
         if answer.interval is None and groups is not None:
-            few = f"groups are too few to be sure ({worth_of(groups.worth)}; {rows})"
+            worth = f"{counted(audit.n_groups or 0, 'group')} count as {math.floor(groups.worth)}"
+            few = f"groups are too few to be sure ({worth}; {LEAST_GROUPS} are needed; {rows})"
             return f"{_NOT_SEEN[answer.state]}, but {few}."
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
     if _by_classes(answer, audit):
@@ -536,12 +540,12 @@ def _how_known(audit: Audit) -> str:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
         within = "" if audit.followed.strata is None else f" within {audit.followed.strata}"
-        return f"; they leave independently of the event and the prediction{within}"
+        return f"; rows lost from sight are like all others{within}, in outcome and prediction"
     if audit.sampling_fractions is None:
         return ""
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
     seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
-    return f"; {without} of rows without the event and {events} of those with it were kept{seen}"
+    return f"; {without} of rows without the event and {events} of those with it were kept{seen}; per cents are of all"
 
 
 def _discrimination(audit: Audit) -> str:

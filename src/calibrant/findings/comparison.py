@@ -112,7 +112,7 @@ class Comparison(Finding):
             self._far((worse, better), sure),
             f"{_SMOOTH} they differ by {in_points(in_short(abs(result.statistic)))}, "
             f"likely {as_points(least)} to {as_points(most)}.",
-            self._advice(),
+            self._advice(better, worse),
         )
 
     def _far(self, names: Sequence[str], sure: str) -> str:
@@ -133,7 +133,7 @@ class Comparison(Finding):
         least = least_in_short(answer.interval, answer.max_distance)
         return f"{in_points(in_short(answer.size))} on average, likely {as_points(least)} to {as_points(most)}"
 
-    def _advice(self) -> str:
+    def _advice(self, better: str = "", worse: str = "") -> str:
         """What to do about each: first those to correct, then those without a sign of error, then others."""
         correct, fine, other = [], [], []
         for name, audit in zip(self.names, self.audits, strict=True):
@@ -145,6 +145,9 @@ class Comparison(Finding):
             else:
                 other.append(f"{name}: {action_in_words(answer)}")
         before = f"correct {_and(correct)} before you use {'it' if len(correct) == 1 else 'them'}" if correct else ""
+        rank = {name: audit.auc or 0.0 for name, audit in zip(self.names, self.audits, strict=True)}
+        if better and len(correct) == len(fine) == 1 and correct[0].startswith(worse) and rank[better] >= rank[worse]:
+            before = f"use {better}, or {before}"
         said = "; ".join([*([before] if before else []), *fine, *other])
         return f"{DO}{said}." if before else f"{said[0].upper()}{said[1:]}."
 

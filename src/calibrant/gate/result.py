@@ -162,7 +162,7 @@ class Gated(Result):
     def warning(self) -> str:
         """That it passes and an audit would correct all the same; empty where that is not so."""
         costly = self.premises.costly_error
-        return "" if costly is None or self.verdict != "within" else f"{VERDICTS['within']} with a warning: {costly}"
+        return "" if costly is None or self.verdict != "within" else f"Warning: {costly}"
 
     @property
     def action(self) -> str:

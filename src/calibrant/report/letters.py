@@ -11,7 +11,8 @@ import numpy as np
 from calibrant.door.ends import confidence
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.results import Audit
-from calibrant.report.frame import heights, limits, near_an_end, place, probability
+from calibrant.findings.words import rate
+from calibrant.report.frame import heights, limits, place, probability
 
 if TYPE_CHECKING:
     from calibrant.findings.reliability import Axis, Reliability
@@ -172,7 +173,7 @@ def _labels(bottom: float, top: float, axis: Axis) -> list[str]:
     """The upper end, the middle and the lower end, as wide as one another."""
     if axis == "log-odds":
         middle = float(probability(place([bottom, top], axis).mean(), axis))
-        labels = [near_an_end(each) for each in (top, middle, bottom)]
+        labels = [rate(each) for each in (top, middle, bottom)]
         return [f"{each:>{max(map(len, labels))}}" for each in labels]
     digits = 1 - int(np.floor(np.log10(top - bottom)))
     labels = [f"{value:.{digits}f}" for value in (top, 0.5 * (top + bottom), bottom)]
