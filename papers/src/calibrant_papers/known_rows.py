@@ -80,7 +80,7 @@ _CENSORED = ("10% censored within strata", "30% censored within strata", "60% ce
 
 def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often level and slope by few groups, differences by items, and ends of gates miss the truth."""
-    lines, pairs, gates, differences = (2, 1, 1, 1) if quick else (80, 80, 200, 40)
+    lines, pairs, gates, differences = (2, 1, 1, 1) if quick else (80, 40, 200, 25)
     few = [(name, *chance, lines) for name in _SIZES for chance in _CHANCE]
     items = [(k, pairs) for k in range(len(_ITEMS))][: 2 if quick else None]
     kinds = [(name, gates) for name in (*_GATES, *_CENSORED, *_GROUPED)]

@@ -110,10 +110,9 @@ def found_in_groups(quick: bool = False, _data: Path | None = None) -> Reproduct
         "*Any*: share of calibrated tables in which a segment is called beyond noise. *Any sound*: the odds in one segment "
         "of the first two features are three times the stated ones, and a segment that shares no row with it is called "
         "beyond noise. *Missed*: some segment's `bias_interval` misses the mean of chance less prediction, in the tables "
-        f"with that segment. *As rows*: any, were rows taken as independent ({_AS_ROWS} tables a line). *Refused*: events, "
-        "or non-events, lie in the equal of fewer than 30 groups; such a table accuses nobody. *Of the others*: any, of the "
-        "tables that are not refused. Where most are refused, these are the ones with the most events, which are accused "
-        "more often. *Tested*: segments in them.\n\n"
+        f"with that segment. *As rows*: any, were rows taken as independent ({_AS_ROWS} tables a line). *Refused*: of "
+        "weighted rows, which have no bound, all groups are too few for signs. *Of the others*: any, of the tables that are "
+        "not refused. *Tested*: segments in them.\n\n"
         + table(
             ["predictions", "groups", "any", "any sound", "missed", "as rows", "refused", "of the others", "tested"],
             first,

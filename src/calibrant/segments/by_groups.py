@@ -164,9 +164,9 @@ class ByGroups:
         low, high = totals.intervals(self.parts.share * level)
         assert totals.by_group is not None
         whole = self.parts.first
-        spread = np.maximum(totals.by_group.about(totals.bias), self.parts.variance[whole])
+        spread = np.maximum(totals.by_group.about(totals.bias), self.parts.variance[whole]) + self.parts.unlike
         reach = np.sqrt((self.critical + self.candidates.handicap - _SHARES[0]) * spread) / totals.weight
-        many, mean = self.parts.many[whole] & self.parts.complete, totals.prediction / totals.weight
+        many, mean = self.parts.many[whole], totals.prediction / totals.weight
         low = np.where(many, np.maximum(totals.bias - reach, -mean), low)
         return low, np.where(many, np.minimum(totals.bias + reach, 1.0 - mean), high)
 
@@ -228,10 +228,10 @@ class GroupSums:
         Their sums, and those of their squares.
     whole : ndarray of shape (2, segments)
         The same of each segment, of all units.
-    complete : ndarray of shape (segments,)
-        Whether all units of a segment are signed.
     unlike : float
         Variance of the total of the others, at their most dependent.
+    few : bool
+        Whether no segment has signs, for events, or non-events, are to be expected in few groups.
     variance : ndarray of shape (parts,)
         Of their total, were all predictions calibrated and any two rows of a group correlated as they are on the whole.
     many : ndarray of shape (parts,)
@@ -244,8 +244,8 @@ class GroupSums:
     interval: IntArray
     signed: npt.NDArray[np.bool_]
     whole: FloatArray
-    complete: npt.NDArray[np.bool_]
     unlike: float
+    few: bool
     sums: sparse.csr_array
     total: FloatArray
     squares: FloatArray
@@ -261,8 +261,8 @@ class GroupSums:
 
     @property
     def share(self) -> float:
-        """Of the error, for what is proved: all of it where no segment has signs."""
-        return BY_TAIL if self.many.any() else 1.0
+        """Of the error, for what is proved: all of it where predictions say that no segment has signs."""
+        return 1.0 if self.few else BY_TAIL
 
     @property
     def spread(self) -> FloatArray:
@@ -301,8 +301,7 @@ def parts_of(units: FeatureLots, candidates: SegmentCandidates) -> GroupSums:
         many = [effective_number(summed(each), squared(each)) >= LEAST_GROUPS for each in (occurred, not_occurred)]
         numbers = np.flatnonzero(enough)
         of_all = sums_by_group(segment, group[order[rows]], excess[order[rows]], (n, units.n_groups))
-        left_out = np.bincount(segment, few[order[rows]], n)
-        wholes.append((summed(of_all), np.maximum(squared(of_all), 1e-290), left_out == 0))
+        wholes.append((summed(of_all), np.maximum(squared(of_all), 1e-290)))
         n_sums += sums.nnz
         if n_sums > _MOST_SUMS:
             raise InputError(
@@ -318,16 +317,17 @@ def parts_of(units: FeatureLots, candidates: SegmentCandidates) -> GroupSums:
                 summed(sums),
                 squares,
                 alone + correlation * shared,
-                many[0] & many[1],
+                many[0] & many[1] & (not candidates.few),
                 expected.max(axis=1).toarray().ravel(),
                 lacking.max(axis=1).toarray().ravel(),
             )
         )
     each_segment, interval, matrices, *others = zip(*records, strict=True)
     sums = sparse.vstack(matrices, format="csr")
-    total, squares, complete = map(np.concatenate, zip(*wholes, strict=True))
-    parts = np.concatenate(each_segment), np.concatenate(interval), signed, np.stack([total, squares]), complete
-    return GroupSums(*parts, math.fsum(unlike.tolist()), sums, *map(np.concatenate, others))
+    whole = np.concatenate(wholes, axis=1)
+    parts = np.concatenate(each_segment), np.concatenate(interval), signed, whole
+    rest = map(np.concatenate, others)
+    return GroupSums(*parts, math.fsum(unlike.tolist()), candidates.few, sums, *rest)
 
 
 def _correlation(units: FeatureLots, signed: npt.NDArray[np.bool_], squares: float, shared: float) -> float:

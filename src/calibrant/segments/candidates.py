@@ -151,6 +151,8 @@ class SegmentCandidates:
     n_few_groups : int
         Combinations that are no segments for this alone: their events, or non-events, are to be expected in too few
         groups.
+    few : bool
+        Whether those of all rows are. Then none is left out, and every segment has a bound alone.
     """
 
     features: tuple[Feature, ...]
@@ -162,6 +164,7 @@ class SegmentCandidates:
     third: FloatArray
     handicap: FloatArray
     n_few_groups: int = 0
+    few: bool = False
 
     def __len__(self) -> int:
         """Number of segments."""
@@ -229,7 +232,7 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     handicap = np.log(np.bincount(depth)[depth])
     second, third = moments(units, v, joined, bounds)
     return SegmentCandidates(
-        tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups
+        tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups, few
     )
 
 
