@@ -97,12 +97,30 @@ def _few_values(call: Callable[..., Any]) -> Callable[..., Callable[[], Any]]:
     return prepared
 
 
+def _function(name: str) -> Callable[..., Any]:
+    rooms = (calibrant, measures, inference, decisions, recalibration)
+    found: Callable[..., Any] = next(getattr(room, name) for room in rooms if hasattr(room, name))
+    return found
+
+
 def _plain(name: str, **options: Any) -> tuple[str, Callable[..., Callable[[], Any]]]:
-    for room in (calibrant, measures, inference, decisions, recalibration):
-        if hasattr(room, name):
-            function = getattr(room, name)
-            break
-    return name, lambda y, p: lambda: function(y, p, **options)
+    return name, lambda y, p: lambda: _function(name)(y, p, **options)
+
+
+def _weighted(name: str, **options: Any) -> tuple[str, Callable[..., Callable[[], Any]]]:
+    def prepared(y: np.ndarray, p: np.ndarray) -> Callable[[], Any]:
+        weight = np.random.default_rng(3).exponential(size=y.size)
+        return lambda: _function(name)(y, p, sample_weight=weight, **options)
+
+    return f"{name}, weights", prepared
+
+
+def _of_rates(name: str, **options: Any) -> tuple[str, Callable[..., Callable[[], Any]]]:
+    def prepared(_y: np.ndarray, p: np.ndarray) -> Callable[[], Any]:
+        rate = np.clip(p + 0.01 * np.random.default_rng(3).normal(size=p.size), 0.0, 1.0)
+        return lambda: _function(name)(rate, p, **options)
+
+    return f"{name}, event rates", prepared
 
 
 def _fits(name: str) -> tuple[str, Callable[..., Callable[[], Any]]]:
@@ -222,6 +240,8 @@ for each in (*measures.measures().values(), *inference.calibration_tests().value
     CALLS |= {} if each.name in CALLS else dict([_plain(each.name, **getattr(each, "parameters", {}))])
 for each in curves().values():
     CALLS |= {} if f"{each.kind.estimator_name}.fit" in CALLS else dict([_fits(each.kind.estimator_name)])
+for each in measures.measures().values():
+    CALLS |= dict([make(each.name, **each.parameters) for make in (_weighted, _of_rates)])
 FEWER = {"restricted_lower_distance": 10_000, "two_sample_calibration_test": 10_000}
 """Rows of those that a million would keep busy for hours."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,13 +85,10 @@ class Sample:
         binary = bool((label | (outcome == 0.0)).all())
         if binary and weight is None:
             return _pool_labels(prediction, label)
-        w = np.ones_like(prediction) if weight is None else weight
-        return _pool(
-            prediction + 0.0,  # minus zero becomes zero
-            (np.broadcast_to(1.0, prediction.shape), label.astype(np.float64), w, w * outcome, w * w),
-            np.broadcast_to(0.0, prediction.shape),
-            binary,
-        )
+        one = np.broadcast_to(1.0, prediction.shape)
+        w = one if weight is None else weight
+        made = (lambda: one, lambda: label.astype(np.float64), lambda: w, lambda: w * outcome, lambda: w * w)
+        return _pool(prediction, (each() for each in made), None, binary)
 
     @classmethod
     def of_labels(cls, label: npt.NDArray[np.bool_], prediction: FloatArray) -> Sample:
@@ -105,7 +104,7 @@ class Sample:
         """Return the sample of both: sums are added where predictions meet."""
         return _pool(
             np.concatenate([self.prediction, other.prediction]),
-            tuple(np.concatenate(pair) for pair in zip(self._sums, other._sums, strict=True)),
+            (np.concatenate(pair) for pair in zip(self._sums, other._sums, strict=True)),
             np.concatenate([self.cell_width, other.cell_width]),
             self.binary and other.binary,
         )
@@ -183,21 +182,17 @@ def _pool_keys(keys: npt.NDArray[np.uint64], m: int) -> Sample:
     return Sample(distinct, count, ones, count, ones, count, np.broadcast_to(0.0, m), binary=True)
 
 
-def _pool(prediction: FloatArray, sums: tuple[FloatArray, ...], cell_width: FloatArray, binary: bool) -> Sample:
+def _pool(prediction: FloatArray, sums: Iterator[FloatArray], cell_width: FloatArray | None, binary: bool) -> Sample:
+    """Pool rows by prediction; each of their sums is made when the one before is pooled, which bounds memory."""
     from calibrant.kernels.sums import grouped_sums
 
     order = np.argsort(prediction)
     ordered = prediction[order]
+    ordered += 0.0  # minus zero becomes zero
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    count, ones = (np.add.reduceat(s[order], starts) for s in sums[:2])  # whole numbers
-    weight, weighted_outcome, squared_weight = (grouped_sums(s[order], starts) for s in sums[2:])
-    return Sample(
-        ordered[starts],
-        count,
-        ones,
-        weight,
-        weighted_outcome,
-        squared_weight,
-        np.maximum.reduceat(cell_width[order], starts),
-        binary,
-    )
+    distinct = ordered[starts]
+    del ordered
+    count, ones = (np.add.reduceat(each[order], starts) for each in itertools.islice(sums, 2))  # whole numbers
+    weight, weighted_outcome, squared_weight = (grouped_sums(each[order], starts) for each in sums)
+    width = np.zeros(distinct.size) if cell_width is None else np.maximum.reduceat(cell_width[order], starts)
+    return Sample(distinct, count, ones, weight, weighted_outcome, squared_weight, width, binary)

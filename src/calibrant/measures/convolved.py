@@ -89,7 +89,9 @@ def closer(v: FloatArray, bandwidth: float) -> tuple[FloatArray, float]:
     start, end = max(0.0, float(v[0]) - reach), min(1.0, float(v[-1]) + reach)
     length = end - start
     if length * NODES_PER_BANDWIDTH > _MANY_NODES * bandwidth:
-        beyond = np.maximum(np.diff(v) - 2.0 * reach, 0.0)
+        beyond = np.diff(v)
+        beyond -= 2.0 * reach
+        np.maximum(beyond, 0.0, out=beyond)
         cut = float(beyond.sum())
         if cut > 0.5 * length:
             v, length = np.append(v[:1], v[1:] - np.cumsum(beyond)), length - cut
