@@ -57,6 +57,8 @@ def test_a_line_of_an_audit_begins_with_the_answer(rows):
 @pytest.mark.slow
 def test_an_audit_in_which_drift_is_proved_ends_with_1(rows, tmp_path):
     assert printed(rows, tmp_path, "--drift", "day").exit_code == 1
+    two = rows.assign(q=rows["p"])
+    assert printed(two, tmp_path, "--y-prob", "q", "--drift", "day", "--resamples", "0").exit_code == 1
     assert printed(rows[rows["day"] <= 4], tmp_path, "--drift", "day").exit_code == 0
     assert printed(rows, tmp_path).exit_code == 0
 

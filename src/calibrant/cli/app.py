@@ -161,7 +161,8 @@ def audit_file(
         for target, what in ((html, "Report"), (certificate, "Certificate")):
             if target is not None:
                 (tell if json else show)(f"{what}: {target}")
-        if any(period.reading.reject for each in audited for period in each.audit.periods):
+        audits = [each.audit for each in audited] or list(getattr(result, "audits", ()))
+        if any(period.reading.reject for each in audits for period in each.periods):
             raise Leave(DRIFT)
 
 
