@@ -57,7 +57,9 @@ def test_one_outcome_alone_is_said_first(tmp_path, outcome, said):
     p = np.random.default_rng(0).random(400)
     found = audit(np.full(400, outcome), p, **QUICK)
     assert found.answer.headline.startswith(said)
-    assert found.answer.details[-1] == "No recalibration is advised: that takes rows with the event and rows without."
+    assert found.answer.details[-1] == (
+        "Do: do not rely on the predictions yet. No recalibration is advised: that takes rows with the event and rows without."
+    )
     path = text_of(tmp_path / "rows.csv", pa.table({"label": np.full(400, outcome), "score": p}))
     assert said.strip() in command("gate", path, "--max-distance", "0.1").stderr
 
@@ -143,7 +145,7 @@ def test_what_more_rows_would_decide_is_said():
     p = rng.random(300)
     found = audit((rng.random(300) < p).astype(int), p, max_distance=0.03, **QUICK)
     assert found.answer.state == "too few rows"
-    collect = r"collect ([0-9,]+) to ([0-9,]+) rows in all \(these included\); if not, use"
+    collect = r"If not, collect ([0-9,]+) to ([0-9,]+) rows in all \(these included\) first"
     fewest, most = re.search(collect, found.answer.sentence).groups()
     assert 300 < int(fewest.replace(",", "")) < int(most.replace(",", ""))
     assert "if the error stays as it is here (the limit is 0.03)." in " ".join(found.summary().split())

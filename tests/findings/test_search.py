@@ -164,11 +164,6 @@ def test_where_a_segment_by_name_is_off_and_not_in_the_search_a_sentence_says_wh
         (FRAME[:200], {"find": "nothing"}, "there is no column 'nothing'"),
         (FRAME[:200].assign(all=1), {"find": "all"}, "the name of one"),
         (FRAME[:200], {"find": "country", "max_depth": 9}, "max_depth: is 9"),
-        (
-            FRAME[:200].assign(g=np.arange(200) % 20),
-            {"find": "country", "groups": "g"},
-            "groups: column 'g': events come",
-        ),
         (FRAME[:200].assign(g=1), {"find": ["country", "g"], "groups": "g"}, "find: names 'g', the column of groups"),
         (FRAME[:200], {"find": "country", "n_resamples": 0}, "n_resamples"),
         (FRAME[:200].assign(y_true=0.5), {"find": "country", "n_resamples": 999}, "find: has no effect on event rates"),
