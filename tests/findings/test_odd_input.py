@@ -58,7 +58,8 @@ def test_one_outcome_alone_is_said_first(tmp_path, outcome, said):
     found = audit(np.full(400, outcome), p, **QUICK)
     assert found.answer.headline.startswith(said)
     assert found.answer.details[-1] == (
-        "Do: do not rely on the predictions yet. No recalibration is advised: that takes rows with the event and rows without."
+        "Do: do not rely on the predictions yet. "
+        "No recalibration is advised: that takes rows with the event and rows without."
     )
     path = text_of(tmp_path / "rows.csv", pa.table({"label": np.full(400, outcome), "score": p}))
     assert said.strip() in command("gate", path, "--max-distance", "0.1").stderr
