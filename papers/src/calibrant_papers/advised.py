@@ -72,7 +72,7 @@ def advice(quick: bool = False, _data: Path | None = None) -> Reproduction:
     finding = (
         f"{changed[False]} of {calibrated[False]} calibrated samples are changed "
         f"({changed[False] / calibrated[False]:.1%}), with weights {changed[True]} of {calibrated[True]} "
-        f"({changed[True] / calibrated[True]:.1%}); with log-odds shifted by -.3 {helped[False]} of {runs} are given a "
+        f"({changed[True] / calibrated[True]:.1%}). With log-odds shifted by -.3 {helped[False]} of {runs} are given a "
         f"map, with weights {helped[True]}."
     )
     return Reproduction("Advice: how often it is right", finding, body)

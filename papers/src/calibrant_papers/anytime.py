@@ -61,7 +61,7 @@ def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction
     ratios = [watch / fixed for each in costs for fixed, watch in (each[:2], each[2:])]
     body = (
         f"Level {_LEVEL:g}. {streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, "
-        "so that both verdicts are as close to false as possible; the ends are looked at after each batch (of 5 rows, "
+        "so that both verdicts are as close to false as possible. The ends are looked at after each batch (of 5 rows, "
         f"later of a tenth of those so far) until one misses the limit. Had the streams a rate of {_LEVEL:g}, they "
         f"would show at most {least:.3f} nineteen times in twenty.\n\n"
         + table(
@@ -71,10 +71,10 @@ def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction
                 for design, (low, high, distance, looks) in zip(watched, wrong, strict=True)
             ],
         )
-        + "\n## Rows\n\nRows with which half, and nine tenths, of samples get the right verdict: from `calibration_gate` at "
-        "that number of rows fixed beforehand, and from `CalibrationGate` by then, which was watched all the way, "
-        f"every 5% of the rows so far. {samples} samples per row of the table, so that a median is known to about a "
-        "tenth.\n\n"
+        + "\n## Rows\n\nRows with which half, and nine tenths, of samples get the right verdict. `calibration_gate` "
+        "has that number of rows, fixed beforehand. `CalibrationGate` has its verdict by then, and was watched all "
+        f"the way, every 5% of the rows so far. {samples} samples per row of the table, so that a median is known to "
+        "about a tenth.\n\n"
         + table(
             [
                 "predictions",

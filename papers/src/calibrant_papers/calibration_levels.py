@@ -140,7 +140,7 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
         + table(["predictions", "rows", "drawn how", "rejected", "pooling adds at most"], first)
         + "\n## Rows that depend on one another\n\nOutcomes of a group share a normal effect, so that each row has its "
         "stated probability and any two of a group the latent correlation. For forecasts in time the effect is "
-        "autocorrelated (correlation .8), and runs of 20 are the groups, which depend on one another a little "
+        "autocorrelated (correlation .8), and runs of 20 are the groups. These depend on one another a little "
         "where they meet. Rows whose groups are too few for signs have a bound (docs/calibration-test.md). The last "
         "column is what the same test rejects if it takes rows to be independent.\n\n"
         + table(

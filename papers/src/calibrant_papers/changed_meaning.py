@@ -39,8 +39,8 @@ def changed_meaning(quick: bool = False, _data: Path | None = None) -> Reproduct
     body = (
         f"{_PERIODS} periods of equal size, the first {_REFERENCE} the reference; level {_LEVEL:g} for all that come "
         "after together. The predictions are not calibrated, and come in another mix after the reference. *False*: "
-        "share of samples with an alarm at any period, without a change; *z-test*: the same for a test of whether the "
-        "mean of outcome - prediction differs between the reference and all rows since, tested once, at the end. "
+        "share of samples with an alarm at any period, without a change. *z-test*: the same for a test of whether the "
+        "mean of outcome - prediction differs between the reference and all rows since. It is tested once, at the end. "
         f"*Found*: share with an alarm where events are {_CHANGE:.0%} more frequent since. 400 samples per cell, 100 "
         f"of {_ROWS[-1]:,} rows.\n\n"
         + table(
@@ -53,7 +53,7 @@ def changed_meaning(quick: bool = False, _data: Path | None = None) -> Reproduct
     )
     finding = (
         f"Without a change at most {max(each[0] for each in found):.3f} of samples raise an alarm at level {_LEVEL:g}, "
-        f"however the mix of predictions changes; a z-test of mean errors up to {max(each[1] for each in found):.2f}."
+        f"however the mix of predictions changes. A z-test of mean errors: up to {max(each[1] for each in found):.2f}."
     )
     return Reproduction("Has the meaning of predictions changed since?", finding, body)
 

@@ -87,8 +87,9 @@ def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
     )
     values, errors, errors_of_draws, values_of_draws, belt = (f"{100 * each:.1f}%" for each in lowest)
     finding = (
-        f"The lowest coverage of values is {values}, of what comes from the curve {errors}; with groups or weights, "
-        f"where at most half of the samples are refused, {values_of_draws} and {errors_of_draws}; of the belt {belt}."
+        f"The lowest coverage of values is {values}, of what comes from the curve {errors}. With groups or weights, "
+        f"where at most half of the samples are refused, it is {values_of_draws} and {errors_of_draws}. Of the belt "
+        f"it is {belt}."
     )
     return Reproduction("Coverage of the clinical panel", finding, body)
 

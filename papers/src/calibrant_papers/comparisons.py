@@ -62,9 +62,9 @@ def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Repro
     ]
     worst = min(numbers[1] for numbers in found)
     body = (
-        f"Nominal 0.95; {trials:,} trials per row, {resamples} resamples. Predictors of one rate, uniform or skewed "
-        "(Beta(0.3, 3)): itself (calibrated), its tenths (coarse, calibrated where the rate is uniform), shifted by "
-        "0.05 or 0.06 (more), sharpened.\n\n"
+        f"Nominal 0.95; {trials:,} trials per row, {resamples} resamples. The rate is uniform or skewed (Beta(0.3, "
+        "3)). Its predictors: itself (calibrated), its tenths (coarse, calibrated where the rate is uniform), "
+        "shifted by 0.05 or 0.06 (more), sharpened.\n\n"
         + table(["measure", "rates", "difference", "rows", "truth", "covered", "mean width"], rows)
         + f"\n## Rows that depend on one another\n\n{many // _SIZE} groups of {_SIZE} rows, uniform rates; outcomes of a "
         f"group share a normal effect, with latent correlation {_CORRELATION:g}. Compared with `groups`; {trials:,} "

@@ -81,10 +81,9 @@ def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproductio
         f"bootstrap_bounds, from {LEAST_SURPRISES} surprises\n\nSmooth error and lower distance both covered. True "
         "rates are the predictions times a factor.\n\n"
         + table(["predictions", "factor", "rows", "expected surprises", "coverage", "answered"], first)
-        + "\n## squared_error_bootstrap, from 50 surprises, and 5 and 20 rows per value\n\n"
-        "As many rows of each value. Each value is off by the same amount, up or down in turn; rare values by that "
-        "share of the largest of them; all too low by twice as much, all too high by 3.75 times that share of "
-        "themselves.\n\n"
+        + "\n## squared_error_bootstrap, from 50 surprises, and 5 and 20 rows per value\n\nAs many rows of each "
+        "value. Each value is off by the same amount, up or down in turn. Rare values: by that share of the largest "
+        "of them. All too low: by twice as much. All too high: by 3.75 times that share of themselves.\n\n"
         + table(["predictions", "off by", "expected surprises", "estimate", "coverage", "answered"], second)
     )
     finding = (

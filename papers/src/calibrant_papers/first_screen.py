@@ -116,9 +116,9 @@ def first_screen(quick: bool = False, data: Path | None = None) -> Reproduction:
         for n in sizes
     ]
     body = (
-        "## Published networks\n\nWindows of width .01 with at least 50 rows in which the mean of the curve is more than "
-        "3 standard errors from the share of events. *Smoothed*: the curve of earlier versions, residuals under a Gaussian "
-        "of one bandwidth.\n\n"
+        "## Published networks\n\nWindows of width .01 with at least 50 rows. A window is off if the mean of the "
+        "curve is more than 3 standard errors from the share of events. *Smoothed*: the curve of earlier versions, "
+        "residuals under a Gaussian of one bandwidth.\n\n"
         + table(["network", "windows", "smoothed", "averaged map"], files)
         + f"\n## Planted truths\n\nSamples a line: {', '.join(f'{many} of {n:,} rows' for n, many in runs.items())}. *Windows*: as above. *Band*: share of "
         "samples whose whole truth lies inside at 120 quantiles of the rows. *Width*: mean half width there. *Direction*: "
@@ -131,7 +131,7 @@ def first_screen(quick: bool = False, data: Path | None = None) -> Reproduction:
     )
     finding = (
         f"Of {windows} windows {new} are more than 3 standard errors off ({old} with one bandwidth), of planted truths "
-        f"{far / max(looked, 1):.1%}; {sum(right.values())} of {sum(stated.values())} stated directions are right."
+        f"{far / max(looked, 1):.1%}. {sum(right.values())} of {sum(stated.values())} stated directions are right."
     )
     return Reproduction("The first screen: curve, band, direction and examples", finding, body)
 

@@ -79,17 +79,17 @@ def gate_find(quick: bool = False, _data: Path | None = None) -> Reproduction:
     ]
     columns = [f"{size:,} {'rows' if unit == 'rows' else 'groups'}" for unit, size in planted_in]
     body = (
-        "## Nothing is beyond the limit\n\n"
-        f"In how many of {tables} tables a segment is said to be beyond: at level {LEVELS[0]} / at level {LEVELS[1]} / by "
-        "the normal distribution. Features: 15 or 300 stores, three plans, two devices; all segments of one or two of "
-        f"them with {_LEAST} rows or more (the gate asks for 50; fewer are harder).\n\n"
-        f"*Off by 0*: right on average in every segment, and the limit is {_NO_LIMIT:g}, so that any error that is said "
-        f"to be proved is false. *Off by {LIMIT}*: chances are that much higher, in every second table lower, but kept in "
-        f"[0, 1], and the limit is {LIMIT}. *Uniform, chance .5*: rows are off by up to .5, in both directions. "
-        "*Groups*: all rows of a group have the same luck and the same store; groups of 10, or of Pareto sizes (shape .7) "
-        "up to 200 or a sixth of the rows; the most that a group can have is given as the largest weight. *By the normal "
-        f"distribution*, level {LEVELS[0]}: what would be said of the stores alone if each end were the mean error and as "
-        "many standard errors as the level, divided by the number of all segments, asks for.\n\n"
+        f"## Nothing is beyond the limit\n\nIn how many of {tables} tables a segment is said to be beyond: at level "
+        f"{LEVELS[0]} / at level {LEVELS[1]} / by the normal distribution. Features: 15 or 300 stores, three plans, "
+        f"two devices. All segments of one or two of them with {_LEAST} rows or more (the gate asks for 50; fewer are "
+        f"harder).\n\n*Off by 0*: right on average in every segment, and the limit is {_NO_LIMIT:g}, so that any "
+        f"error that is said to be proved is false. *Off by {LIMIT}*: chances are that much higher, in every second "
+        f"table lower, but kept in [0, 1], and the limit is {LIMIT}. *Uniform, chance .5*: rows are off by up to .5, "
+        "in both directions. *Groups*: all rows of a group have the same luck and the same store. They are groups of "
+        "10, or of Pareto sizes (shape .7) up to 200 or a sixth of the rows. The most that a group can have is given "
+        f"as the largest weight. *By the normal distribution*, level {LEVELS[0]}: what would be said of the stores "
+        "alone. Each end would be the mean error and some standard errors. Their number is what the level, divided "
+        "by the number of all segments, asks for.\n\n"
         + table(head, lines_told)
         + f"\n## One store is beyond the limit\n\nThe share of {draws} tables in which it is named, at a limit of {LIMIT}. "
         f"Of {_ROWS:,} rows so many are of that store, or so many groups of 10, and the rest of the other stores. Its "
@@ -105,10 +105,11 @@ def gate_find(quick: bool = False, _data: Path | None = None) -> Reproduction:
     held_up = np.reshape([" / ".join(map(str, each)) for each in waiting], (len(kept), -1))
     body += (
         f'\n## The gate does not pass\n\nOf {gated} of these tables each, the share in which the check says "beyond" or '
-        '"undecided", where the search calls a segment off that is not proved within the limit.\n\n'
+        '"undecided". It says so where the search calls a segment off that is not proved within the limit.\n\n'
         + table(["stores", "off by", *columns], stopped)
-        + f"\nOf {calibrated} tables of calibrated predictions, with the same limit, so many are not passed: a segment is called off "
-        "and not proved within / none can be tested, for too few groups hold events. Segments of 50 rows or more.\n\n"
+        + f"\nOf {calibrated} tables of calibrated predictions, with the same limit, so many are not passed. The "
+        "reasons: a segment is called off and not proved within / none can be tested, for too few groups hold "
+        "events. Segments of 50 rows or more.\n\n"
         + table(
             ["predictions", "drawn", *(f"{n:,} rows, {stores} stores" for stores, n in fair)],
             [[*line, *of] for line, of in zip(kept, held_up.tolist(), strict=True)],
@@ -119,10 +120,10 @@ def gate_find(quick: bool = False, _data: Path | None = None) -> Reproduction:
     n_tables = tables * len(lines) * len(sizes)
     finding = (
         f'Of {n_tables:,} tables without a segment beyond the limit {per_level[0]} have a false "beyond" at level '
-        f"{LEVELS[0]} and {per_level[1]} at level {LEVELS[1]}, and {per_level[2]:,} would if mean errors of stores were taken "
-        f"as normal; with a store beyond it, {named} of {draws * len(cells):,} name a segment that is not. Of "
-        f"{calibrated * len(waiting):,} calibrated tables {sum(off for off, _ in waiting)} are not passed for a segment that "
-        "is called off."
+        f"{LEVELS[0]} and {per_level[1]} at level {LEVELS[1]}. {per_level[2]:,} would if mean errors of stores were "
+        f"taken as normal. With a store beyond it, {named} of {draws * len(cells):,} name a segment that is not. Of "
+        f"{calibrated * len(waiting):,} calibrated tables {sum(off for off, _ in waiting)} are not passed for a "
+        "segment that is called off."
     )
     return Reproduction("Segments beyond the limit, found by the gate: false verdicts and power", finding, body)
 

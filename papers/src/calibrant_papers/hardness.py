@@ -53,7 +53,7 @@ def subset_sum(quick: bool = False, _data: Path | None = None) -> Reproduction:
         rows.append([name, count, yes, agree, furthest, float(margin)])
     note = (
         "Distances are exact, over all partitions; whole numbers from 1 to 19. An instance is solvable if and only if "
-        "its distance is the promised one; the constants, which our copy of the text lacks, are derived in "
+        "its distance is the promised one. The constants, which our copy of the text lacks, are derived in "
         "[hardness](../hardness.md).\n\n"
     )
     decided = all(row[1] == row[3] for row in rows)
@@ -102,20 +102,20 @@ def one_sided(quick: bool = False, _data: Path | None = None) -> Reproduction:
     tight, constants = _tight(quick)
     slope = np.polyfit(np.log(sizes), np.log(means["calibrated, 1,000 elements"]), 1)[0]
     note = (
-        "Theorem 3: some 1 / epsilon^3 rows suffice for the distance of the sample (elements seen, with their rates) "
-        "to be at most the true one plus epsilon, for any size of the domain. Below are upper ends: distances of the "
-        "calibrated predictors that rounding the best coupling finds, mean, least and largest of 30 draws (pure: 5). "
-        "There is no such bound from below: samples of the pure domain have a smaller distance than it has until "
+        "Theorem 3: the distance of the sample (elements seen, with their rates) is at most the true one plus "
+        "epsilon. Some 1 / epsilon^3 rows suffice, for any size of the domain. Below are upper ends: distances of "
+        "the calibrated predictors that rounding the best coupling finds, mean, least and largest of 30 draws (pure: "
+        "5). There is no such bound from below: samples of the pure domain have a smaller distance than it has until "
         "elements are drawn many times. Dotted: the true distances.\n\n"
     )
     head = ["domain", "rows", "true distance", "empirical, at most: mean", "least", "largest"]
     body = (
         note + table(head, rows) + "\nTheorem 6: at k^3 rows the calibrated ladder of k elements is 1 / k off, up to a "
     )
-    body += "constant; here by exact distances, over all partitions, of 50 draws.\n\n" + tight
+    body += "constant. Here it is by exact distances, over all partitions, of 50 draws.\n\n" + tight
     finding = (
         f"Upper ends for a calibrated domain of 1,000 elements fall as the rows to the power {slope:.2f} (Theorem 3: "
-        f"-1/3); exact distances at k^3 rows of k elements are {min(constants):.2f} / k to {max(constants):.2f} / k "
+        f"-1/3). Exact distances at k^3 rows of k elements are {min(constants):.2f} / k to {max(constants):.2f} / k "
         "(Theorem 6)."
     )
     return Reproduction("Hardness, Theorems 3 and 6: convergence from above", finding, body, figure)
@@ -192,14 +192,14 @@ def birthday(quick: bool = False, _data: Path | None = None) -> Reproduction:
                 repeated.append(repeats / draws)
     note = (
         "Half the mass on `size` elements at 1/2, a quarter each at 1/2 -+ 1/8. Pure: all rates 1/2, so that the "
-        "constant is the only calibrated predictor. Mixed: 0 or 1 at random; at most the distance of the paper's "
-        "predictor, where the best numbers of ones and zeros go to the two others, at least the lower distance. "
-        "Without a repeated element the two samples have the same distribution, so no estimator is better than "
-        "guessing.\n\n"
+        "constant is the only calibrated predictor. Mixed: 0 or 1 at random. Its distance is at most that of the "
+        "paper's predictor, where the best numbers of ones and zeros go to the two others. It is at least the lower "
+        "distance. Without a repeated element the two samples have the same distribution, so no estimator is better "
+        "than guessing.\n\n"
     )
     finding = (
-        f"The distances differ by a factor of {min(ratios):.2f} to {max(ratios):.2f} at least, while samples of about "
-        f"the square root of the domain's size repeat an element in {max(repeated):.0%} of the draws at most."
+        f"The distances differ by a factor of {min(ratios):.2f} to {max(ratios):.2f} at least. Samples of about the "
+        f"square root of the domain's size repeat an element in {max(repeated):.0%} of the draws at most."
     )
     head = ["size", "rows", "distance, pure", "mixed: at most", "mixed: at least", "samples with a repeated element"]
     return Reproduction("Hardness, Section 8: the birthday lower bound", finding, note + table(head, rows))

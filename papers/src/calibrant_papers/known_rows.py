@@ -114,9 +114,9 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
                 for (name, kind, _, rho, _), (a, b, *rest) in zip(few, of_lines, strict=True)
             ],
         )
-        + f"\n## Differences by few groups\n\n{differences} samples a line of the same groups, {_RESAMPLES} resamples, "
-        f"nominal {1 - _LEVEL:g}: `compare_calibration` of smooth errors, of a calibrated predictor and one .05 too high, "
-        "and of a steep one and that. *Told*: the share in which one is said to be better.\n\n"
+        + f"\n## Differences by few groups\n\n{differences} samples a line of the same groups, {_RESAMPLES} "
+        f"resamples, nominal {1 - _LEVEL:g}. `compare_calibration` compares smooth errors of a calibrated predictor "
+        "and one .05 too high, and of a steep one and that. *Told*: the share in which one is said to be better.\n\n"
         + table(
             ["groups", "events", "correlation", "answered", *("covered", "width", "told") * 2],
             [
@@ -149,8 +149,9 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
                 for (first, second, n, odds, r, topic), numbers in zip(_ITEMS, of_items, strict=False)
             ],
         )
-        + f"\n## Gates\n\n{gates} samples a line of 1,000 rows, calibrated and with log-odds .75 times the predicted ones "
-        f"(groups: .6 times), ends at level {_LEVEL:g} each, with the `max_weight` that is known. *Low*, *high*: an end "
+        + f"\n## Gates\n\n{gates} samples a line of 1,000 rows, calibrated and with log-odds .75 times the predicted "
+        f"ones (groups: .6 times). Ends are at level {_LEVEL:g} each, with the `max_weight` that is known. *Low*, "
+        "*high*: an end "
         'that the truth is beyond: a false "beyond", or "within", at some limit. *Width*: mean.\n\n'
         + table(
             ["rows", "low wrong", "high wrong", "width", "width with the fault"],
@@ -158,9 +159,9 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
         )
     )
     finding = (
-        f"Level and slope by few groups are covered in at least {worst:.3f} at level {_LEVEL / 2}, differences by few "
-        f"groups in at least {apart:.3f}, by items in at least {least:.3f} at level {_LEVEL:g}; an end of a gate is wrong "
-        f"in at most {most:.3f}."
+        f"Level and slope by few groups are covered in at least {worst:.3f} at level {_LEVEL / 2}. Differences by few "
+        f"groups are covered in at least {apart:.3f}, by items in at least {least:.3f} at level {_LEVEL:g}. An end of "
+        f"a gate is wrong in at most {most:.3f}."
     )
     return Reproduction("Few groups, the same items, and gates", finding, body)
 

@@ -87,16 +87,16 @@ def table_1(quick: bool = False, _data: Path | None = None) -> Reproduction:
         rows.append([name, "ours, as the text", *(_counted(e) for e in as_text[name].T)])
     note = (
         f"v ~ U[0, 0.99], outcome rate v + 0.01; {draws} draws, fresh ones for each level from 0.1 down to 0.001. The "
-        "text asks for the smallest level at which most draws say yes (measure at most half the level); the authors' "
-        "code stops at the first level at which most draws say no, one step below, and holds the lower distance "
+        "text asks for the smallest level at which most draws say yes (measure at most half the level). The authors' "
+        "code stops at the first level at which most draws say no, one step below. It holds the lower distance "
         f"against the level itself. Their solver failed beyond 2^8. The whole was run {repeats} times, each with "
-        "random numbers of its own, and every run is counted: a cell says in how many of them a level came out, where "
-        f"they differ. The paper's cells met, run by run: {', '.join(map(str, same))} of {cells}.\n\n"
+        "random numbers of its own, and every run is counted. A cell says in how many of them a level came out, "
+        f"where they differ. The paper's cells met, run by run: {', '.join(map(str, same))} of {cells}.\n\n"
     )
     coarser = int((as_text[_SMOOTH] > as_text[_CONVOLVED]).sum())
     finding = (
         f"{same.min()} to {same.max()} of the paper's {cells} cells come out the same (median {np.median(same):g} of "
-        f"{repeats} runs), as its code computes them; the smooth error's tester is coarser than the convolved error's "
+        f"{repeats} runs), as its code computes them. The smooth error's tester is coarser than the convolved error's "
         f"in {coarser} of {as_text[_SMOOTH].size} comparisons."
     )
     head = ["measure", "", *(f"2^{k} + 1" for k in powers)]
@@ -176,7 +176,7 @@ def figure_3(quick: bool = False, _data: Path | None = None) -> Reproduction:
     axes.set(xlabel="log2(n - 1)", ylabel="median and quartiles", yscale="log")
     axes.legend()
     note = (
-        "v ~ U[0, 0.99], outcome rate v + 0.01. 100 runs up to 2^14 + 1, fewer beyond (in the table); the paper's "
+        "v ~ U[0, 0.99], outcome rate v + 0.01. 100 runs up to 2^14 + 1, fewer beyond (in the table). The paper's "
         "lower distance has 20 runs on a grid and stops at 2^8, where its solver failed. Ours is the continuous "
         "optimum to 1e-6, to 2^20 + 1.\n\n"
     )
@@ -212,17 +212,17 @@ def table_3(quick: bool = False, _data: Path | None = None) -> Reproduction:
         rows.append([f"{name}, slowest", *(max(times) for times in taken), *unused])
     note = (
         "One exact smooth calibration error, seconds: median and slowest of ten here (HiGHS: of five) after one that "
-        "is not counted; means of ten in the paper, on its machine. Seconds differ from run to run and with what else "
-        f"the machine does: when this one began, {load:.1f} processes were running or waiting on {processors()} "
+        "is not counted. Means of ten in the paper, on its machine. Seconds differ from run to run and with what "
+        f"else the machine does. When this one began, {load:.1f} processes were running or waiting on {processors()} "
         "processors.\n\n"
     )
     last = len(powers) - 1
     mine, solver = statistics.median(ours[last]), statistics.median(highs[last])
     finding = (
         f"At 2^{powers[-1]} rows {_two(solver / mine)} times as fast as a sparse linear program on the same machine "
-        f"(medians; {_two(min(highs[last]) / max(ours[last]))} times at the least: its fastest against our slowest), "
-        f"and {_two(_TABLE_3['the same under PyPy'][last] / mine)} times as fast as the paper's fastest on its own "
-        "machine."
+        f"(medians). It is {_two(min(highs[last]) / max(ours[last]))} times at the least: its fastest against our "
+        f"slowest. It is {_two(_TABLE_3['the same under PyPy'][last] / mine)} times as fast as the paper's fastest on "
+        "its own machine."
     )
     head = ["", *(f"2^{k}" for k in powers), *(f"{n:,}" for n in sizes[len(powers) :])]
     return Reproduction("Nearly-linear time, Table 3", finding, note + table(head, rows))
@@ -280,12 +280,12 @@ def lemma_13(quick: bool = False, _data: Path | None = None) -> Reproduction:
             ratios.append(smooth / lower)
             rows.append([name, epsilon, smooth, lower, paper, ratios[-1]])
     note = (
-        "If A * lower distance <= smooth error <= B * lower distance always, the lemma says B / A >= 3/2, by domains "
-        "of ratio at most 1 and at least 3/2. Ours put it at 1/2 and near 2, so that B / A >= 4. Theorem 7.3 of the "
-        "unifying theory has A = 1/5 and B = 2; A = 1/2 holds too, so that 4 is exact: where potentials r_0, r_1 "
-        "(1-Lipschitz, |r_0(u)| <= u, |r_1(u)| <= 1 - u) prove the lower distance, w = r_1 - r_0 is 2-Lipschitz, |w| "
-        "<= 1 and r_0(u) <= -u w(u), so that the lower distance, the mean of r_y(v), is at most the mean of (y - v) "
-        "w(v), at most twice the smooth error.\n\n"
+        "If A * lower distance <= smooth error <= B * lower distance always, the lemma says B / A >= 3/2. It takes "
+        "domains of ratio at most 1 and at least 3/2. Ours put it at 1/2 and near 2, so that B / A >= 4. Theorem 7.3 "
+        "of the unifying theory has A = 1/5 and B = 2. A = 1/2 holds too, so that 4 is exact. Let potentials r_0, "
+        "r_1 (1-Lipschitz, |r_0(u)| <= u, |r_1(u)| <= 1 - u) prove the lower distance. Then w = r_1 - r_0 is "
+        "2-Lipschitz, |w| <= 1 and r_0(u) <= -u w(u). The lower distance is the mean of r_y(v). So it is at most the "
+        "mean of (y - v) w(v), at most twice the smooth error.\n\n"
     )
     finding = f"The ratio goes from {min(ratios):.3f} to {max(ratios):.3f}: B / A is at least {max(ratios) / min(ratios):.2f} here, and tends to 4, its exact value."
     head = ["domain", "epsilon", "smooth error", "lower distance", "ratio: paper", "ours"]

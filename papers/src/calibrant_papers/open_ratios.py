@@ -263,24 +263,25 @@ def open_ratios(quick: bool = False, _data: Path | None = None) -> Reproduction:
             _printed(laws[best], with_width=ratio in (grid_ratio, spread_ratio), with_rate=ratio is not spread_ratio),
         ]
     parts += [
-        "## Families\n\nUpper distance / root of the lower distance where that is small: equal masses at b, b + t, b + 3t, "
-        "b + 4t, with event rates off by t/2, -t/2, -t/2, t/2.\n",
+        "## Families\n\nUpper distance / root of the lower distance where that is small. Equal masses are at b, b + "
+        "t, b + 3t, b + 4t, with event rates off by t/2, -t/2, -t/2, t/2.\n",
         table(["b", "t", "ratio"], [[b, t, upper_ratio(near_the_root(b, t))] for b, t in ((0.9, 0.02), (0.99, 0.001))]),
-        "(Upper distance - R(w)) / (c0 w) of chains: n equal masses at equal distances of w/2, with event rates off by w/4, "
-        "-w/4, w/4 and so on. It is (1 - 1/n) / (4 c0) for even n.\n",
+        "(Upper distance - R(w)) / (c0 w) of chains. There are n equal masses at equal distances of w/2, with event "
+        "rates off by w/4, -w/4, w/4 and so on. It is (1 - 1/n) / (4 c0) for even n.\n",
         table(["n", "ratio"], [[n, grid_ratio(chain(n))] for n in (2, 4, 6, 8)]),
     ]
     note = (
-        "[Which constants are open](../constants.md). Every run starts from a law that its seed draws, or (a + b) from "
-        "two ladders of a and b atoms; it keeps the best that it meets. Those of a chain start from the chain at the end "
-        "of the page. Values are those of the law as printed, its masses divided by their sum. `d` is the upper end of its certificate. c0 = 1/8 + 1/(4 sqrt(3)).\n\n"
-        "Interval error: masses by linear programs, positions at random. The rest: steps at random that are kept where "
-        "they help. The last ratio is of the lemma behind the third, on laws that repeat with period 1.\n"
+        "[Which constants are open](../constants.md). Every run starts from a law that its seed draws, or (a + b) "
+        "from two ladders of a and b atoms. It keeps the best that it meets. Those of a chain start from the chain "
+        "at the end of the page. Values are those of the law as printed, its masses divided by their sum. `d` is the "
+        "upper end of its certificate. c0 = 1/8 + 1/(4 sqrt(3)).\n\nInterval error: masses by linear programs, "
+        "positions at random. The rest: steps at random that are kept where they help. The last ratio is of the "
+        "lemma behind the third, on laws that repeat with period 1.\n"
     )
     finding = (
-        f"The largest ratios that searches found: interval error {bests[0]:.4f} (3 is proved), upper distance "
-        f"{bests[1]:.4f} (1.777 is proved), upper distance less R(w) {bests[2]:.4f} (1 is proved; chains tend to "
-        f"{0.25 / most.SHIFTED:.4f}), its lemma {bests[3]:.4f} (1 is proved)."
+        f"These are the largest ratios that searches found. Interval error: {bests[0]:.4f} (3 is proved). Upper "
+        f"distance: {bests[1]:.4f} (1.777 is proved). Upper distance less R(w): {bests[2]:.4f} (1 is proved; chains "
+        f"tend to {0.25 / most.SHIFTED:.4f}). Its lemma: {bests[3]:.4f} (1 is proved)."
     )
     return Reproduction("Constants that are open: the largest ratios found", finding, "\n".join([note, *parts]))
 

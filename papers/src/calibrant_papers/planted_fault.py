@@ -75,8 +75,8 @@ def planted_fault(quick: bool = False, _data: Path | None = None) -> Reproductio
     )
     told, without = (", ".join(each.name for each in some.segments) or "nothing" for some in (found, calm))
     finding = (
-        f"find_segments names {told} (p = {found.pvalue:.2g}), and {without} where the fault is left out; in a table of "
-        f"calibration errors by segment the planted one {ranked}."
+        f"find_segments names {told} (p = {found.pvalue:.2g}), and {without} where the fault is left out. In a table "
+        f"of calibration errors by segment the planted one {ranked}."
     )
     return Reproduction("One planted fault, and what each method says of it", finding, body)
 
@@ -86,8 +86,8 @@ _PARTS = (("pair", 0), ("none", 0), ("pair", 1))
 _INTRODUCTION = """{n:,} rows of six features (`country`, `device`, `plan`, `age`, `income`, `visits`), drawn once. Every prediction is \
 the row's true chance, but where `country = jp and device = tablet`, in {broken:,} rows: there the chance is 1.35 times as high. \
 `find_segments` with its defaults forms {segments:,} segments of up to two features. MCGrad 0.1.5's `MulticalibrationError` \
-is asked twice: with its own defaults (up to three features, three values of each, the others together) and for segments like ours. Its p-value \
-is that of the worst segment as if there were no other; its documentation takes .05 as significant and 5 sigma as strong evidence. \
+is called twice. It has its own defaults (up to three features, three values of each, the others together), or segments like ours. Its p-value \
+is that of the worst segment as if there were no other. Its documentation takes .05 as significant and 5 sigma as strong evidence. \
 z-tests are of the sum of outcome less prediction in each of our segments. Level {level:g} throughout.
 """
 _REPAIRS = """Each is fitted to the rows above and judged on {n:,} new ones. Log score: less that of the predictions as they are, in \

@@ -60,8 +60,8 @@ def population_intervals(quick: bool = False, _data: Path | None = None) -> Repr
     often = max(max(each[1:3]) for each in found)
     body = (
         f"Nominal {1 - _LEVEL:g}; {trials} samples per row. *Joint*: the true distance, the smooth error and every "
-        "measure of the population lay within their intervals, all of them (of the true distance: at least the lower "
-        "distance was). *Low*, *high*: how often either end of the gate's lower distance failed, each at most "
+        "measure of the population lay within their intervals, all of them. Of the true distance: at least the lower "
+        "distance was. *Low*, *high*: how often either end of the gate's lower distance failed, each at most "
         f"{_LEVEL:g} by the proof. Widths are means over samples, of the lower distance; the bootstrap's of the "
         "samples that it answered, 79 resamples. Where there is one value, its weight is 1, of at most 1,000.\n\n"
         + table(
@@ -94,8 +94,8 @@ def population_intervals(quick: bool = False, _data: Path | None = None) -> Repr
             ],
         )
         + "\n## Rows that a gate needs\n\nCalibrated predictions; fewest rows, to 2%, with which at least half of 21 "
-        "samples are proved within the limit, at level 0.05; with the former bounds, for uniform predictions, "
-        "3,166 at 0.05 and 17,532 at 0.02.\n\n"
+        "samples are proved within the limit, at level 0.05. With the former bounds, for uniform predictions, 3,166 "
+        "at 0.05 and 17,532 at 0.02.\n\n"
         + table(
             ["limit", *_NEEDED],
             [[limit, *(f"{needed[name, limit, 3 if quick else 21]:,}" for name in _NEEDED)] for limit in limits],

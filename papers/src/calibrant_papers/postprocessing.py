@@ -87,13 +87,14 @@ def table_2(quick: bool, data: Path | None) -> Reproduction:
     """Set the errors before and after recalibration side by side."""
     found = errors_after_recalibration(needed(data), runs=5 if quick else 20)
     lines = [
-        "The paper's DenseNet40 on CIFAR-100 is not available, so its row cannot be computed again; these are other "
+        "The paper's DenseNet40 on CIFAR-100 is not available, so its row cannot be computed again. These are other "
         "networks, recalibrated on the first half of the rows and tested on the second (the paper recalibrates on "
         "training data). *Described*: the median of 20 runs of 256 rows, as the paper's text says. *As coded*: what "
-        "the authors' script feeds to its linear program instead, of all rows of the second half: the mean confidence "
-        "and the share right of each of 15 equal-width bins that is not empty, every bin counted once, even with few "
-        "rows. Of all but the last network only the top confidence is known, so the temperature divides its log-odds; "
-        "the last is scaled as ten classes. One number cannot correct confidences that are off by a shift.",
+        "the authors' script feeds to its linear program instead, of all rows of the second half. It is the mean "
+        "confidence and the share right of each of 15 equal-width bins that is not empty. Every bin counted once, "
+        "even with few rows. Of all but the last network only the top confidence is known, so the temperature "
+        "divides its log-odds; the last is scaled as ten classes. One number cannot correct confidences that are off "
+        "by a shift.",
         "",
         "| network | described: as predicted | isotonic | temperature | as coded: as predicted | isotonic | "
         "temperature |",
@@ -115,6 +116,6 @@ def finding(found: Mapping[str, Errors]) -> str:
                      [sum(min(m[1:]) < m[0] for m in way) for way in (described, coded)])  # fmt: skip
     return (
         f"As the text describes it, recalibration lowers the error of {lower[0]} of {len(found)} networks, and "
-        f"temperature scaling is the better of the two on {better[0]}; as the script computes it, of {lower[1]} and on "
+        f"temperature scaling is the better of the two on {better[0]}. As the script computes it, of {lower[1]} and on "
         f"{better[1]} (in the paper temperature scaling is the better one)."
     )

@@ -39,7 +39,7 @@ def regret_gate(quick: bool = False, _data: Path | None = None) -> Reproduction:
     body = (
         f"Level {_LEVEL}; {samples} samples per line. Predictions are uniform, and the probability of the event is a "
         'power of the prediction. With a limit just below the population\'s regret "within" is as frequent as a wrong '
-        'upper end; with one just above it "beyond" is as frequent as a wrong lower end. Weights are 0.2 or 1, rows of '
+        'upper end. With one just above it "beyond" is as frequent as a wrong lower end. Weights are 0.2 or 1, rows of '
         "trials have 1 to 8 of them, groups are pairs of equal rows, the sketch has 4,096 cells.\n\n"
         + table(
             ["draws", "power", "threshold", "rows", "regret", "false within", "false beyond", "mean low", "mean high"],

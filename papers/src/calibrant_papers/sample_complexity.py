@@ -61,7 +61,8 @@ def theorems_5_and_6(quick: bool = False, _data: Path | None = None) -> Reproduc
         x = np.log([float(str(row[2])) for row in ok])
         found = [float(np.polyfit(x, np.log([float(str(row[k])) for row in ok]), 1)[0]) for k in (4, 5)]
         slopes.append(
-            f"{name} (the best test: epsilon^{found[0]:.2f}; thresholding the error itself: epsilon^{found[1]:.2f})"
+            f"Measured for the {name}: epsilon^{found[0]:.2f} by the best test, epsilon^{found[1]:.2f} by "
+            "thresholding the error."
         )
         for k, label, marker in ((3, "no test can (Lemma 24)", "v"), (4, "chi-squared", "o"), (5, name, "s")):
             seen = [row for row in rows if isinstance(row[k], int)]
@@ -86,8 +87,7 @@ def theorems_5_and_6(quick: bool = False, _data: Path | None = None) -> Reproduc
     )
     return Reproduction(
         "Nearly-linear time, Theorems 5 and 6: sample complexity",
-        "Rows needed grow (the theorems: as epsilon^-2.5 at least, up to a logarithm) for the "
-        f"{'; for the '.join(slopes)}.",
+        f"The rows needed grow, by the theorems, as epsilon^-2.5 at least, up to a logarithm. {' '.join(slopes)}",
         note + "\n".join(parts),
         figure,
     )

@@ -101,31 +101,31 @@ def found_in_groups(quick: bool = False, _data: Path | None = None) -> Reproduct
     ]
     worst, as_rows = levels[:, :, :4].mean(axis=1), max(_mean(held[:, 4]) for held in levels)
     body = (
-        "Four features of 6, 3, 3 and 5 values, drawn for each row or for each group; all segments of up to two of them. "
-        "An outcome happens where a normal variable is below its chance's quantile, and the variables of a group have the "
-        "correlation .3, so that each row keeps its stated probability. Groups have 20 rows (50 where events are rare), or "
-        "lognormal shares of as many rows (*unequal*: the log has standard deviation 1). "
-        f"{tables} tables a line, level {LEVEL}, {_REDRAWS} redraws. The standard error of .05 is "
-        f"{np.sqrt(0.05 * 0.95 / tables):.3f}.\n\n"
-        "*Any*: share of calibrated tables in which a segment is called beyond noise. *Any sound*: the odds in one segment "
-        "of the first two features are three times the stated ones, and a segment that shares no row with it is called "
-        "beyond noise. *Missed*: some segment's `bias_interval` misses the mean of chance less prediction, in the tables "
-        f"with that segment. *As rows*: any, were rows taken as independent ({_AS_ROWS} tables a line). *Refused*: of "
-        "weighted rows, which have no bound, all groups are too few for signs. *Of the others*: any, of the tables that are "
-        "not refused. *Tested*: segments in them.\n\n"
+        "Four features of 6, 3, 3 and 5 values, drawn for each row or for each group; all segments of up to two of "
+        "them. An outcome happens where a normal variable is below its chance's quantile. The variables of a group "
+        "have the correlation .3. So each row keeps its stated probability. Groups have 20 rows (50 where events are "
+        f"rare), or lognormal shares of as many rows (*unequal*: the log has standard deviation 1). {tables} tables a "
+        f"line, level {LEVEL}, {_REDRAWS} redraws. The standard error of .05 is "
+        f"{np.sqrt(0.05 * 0.95 / tables):.3f}.\n\n*Any*: share of calibrated tables in which a segment is called "
+        "beyond noise. *Any sound*: the odds in one segment of the first two features are three times the stated "
+        "ones. A segment that shares no row with it is called beyond noise. *Missed*: some segment's `bias_interval` "
+        "misses the mean of chance less prediction, in the tables with that segment. *As rows*: any, were rows taken "
+        f"as independent ({_AS_ROWS} tables a line). *Refused*: of weighted rows, which have no bound, all groups are "
+        "too few for signs. *Of the others*: any, of the tables that are not refused. *Tested*: segments in them.\n\n"
         + table(
             ["predictions", "groups", "any", "any sound", "missed", "as rows", "refused", "of the others", "tested"],
             first,
         )
-        + f"\n## Power\n\n{_PLANTED:,} rows a table, {draws} tables a column; features of the row. The share in which the "
-        "planted segment's p-value is at most the level: as rows, which is right where rows are independent, and by "
+        + f"\n## Power\n\n{_PLANTED:,} rows a table, {draws} tables a column; features of the row. The share in which "
+        "the planted segment's p-value is at most the level. By rows, which is right where rows are independent. By "
         "groups of 1, 10 and 30 rows, independent or with the latent correlation .3.\n\n"
         + table(["planted", "as rows", *(f"groups of {n}{', .3' if r else ''}" for n, r in _WAYS)], second)
     )
     finding = (
-        f"Calibrated tables of dependent rows are accused in at most {worst[:, 1].max():.3f} of {tables} (as if rows were "
-        f"independent, in up to {as_rows:.2f}); intervals miss in at most {worst[:, 3].max():.3f}; of "
-        f"independent rows groups of 10 find {power[:, 1, 0].mean():.0%} of the planted segments, rows {power[:, 0, 1].mean():.0%}."
+        f"Calibrated tables of dependent rows are accused in at most {worst[:, 1].max():.3f} of {tables} (as if rows "
+        f"were independent, in up to {as_rows:.2f}). Intervals miss in at most {worst[:, 3].max():.3f}. Of "
+        f"independent rows groups of 10 find {power[:, 1, 0].mean():.0%} of the planted segments, rows "
+        f"{power[:, 0, 1].mean():.0%}."
     )
     return Reproduction("Segments that nobody named, where rows go together in groups", finding, body)
 

@@ -74,30 +74,30 @@ def found_segments(quick: bool = False, _data: Path | None = None) -> Reproducti
             row[4] = "-"
     second = [[fault, *(f"{x:.2f}" for x in row)] for fault, row in zip(FAULTS, power, strict=True)]
     body = (
-        "Six features: five independent ones of 6, 3, 3, 5 and 4 values, and one that is the first with a tenth of "
-        f"the rows moved; all segments of up to two of them. {tables:,} tables of {ROWS:,} rows per line, level {LEVEL}, "
-        f"{_REDRAWS} redraws. The standard error of .05 is {np.sqrt(0.05 * 0.95 / tables):.3f}.\n\n*Any*: share of "
-        "calibrated tables in which a segment is called beyond noise; *Holm*: by the p-values of “right on average”. "
-        "*Any sound*: the odds in one segment of the first two features are three times the predicted ones, and a "
-        "segment that shares no row with it is called beyond noise. *Bonferroni*, on exact tails of the segments' "
-        "events (not for weights). *MCGrad's p*: the largest range of cumulative differences over its standard "
-        "deviation, by the distribution of a Brownian range, not adjusted, as MCGrad 0.1.5 has it; *5 sigma*: its "
-        "rule. Both are computed here on the same segments.\n\n"
+        "Six features: five independent ones of 6, 3, 3, 5 and 4 values. The sixth is the first with a tenth of "
+        f"the rows moved. All segments of up to two of them. {tables:,} tables of {ROWS:,} rows per line, level "
+        f"{LEVEL}, {_REDRAWS} redraws. The standard error of .05 is {np.sqrt(0.05 * 0.95 / tables):.3f}.\n\n*Any*: "
+        "share of calibrated tables in which a segment is called beyond noise; *Holm*: by the p-values of “right on "
+        "average”. *Any sound*: the odds in one segment of the first two features are three times the predicted "
+        "ones. A segment that shares no row with it is called beyond noise. *Bonferroni*, on exact tails of the "
+        "segments' events (not for weights). *MCGrad's p*: the largest range of cumulative differences over its "
+        "standard deviation, by the distribution of a Brownian range. It is not adjusted, as MCGrad 0.1.5 has it. *5 "
+        "sigma*: its rule. Both are computed here on the same segments.\n\n"
         + table(["predictions", "any", "any sound", "Holm", "Bonferroni", "MCGrad's p", "5 sigma"], first)
-        + f"\n## Power\n\n{PLANTED_ROWS:,} rows per table, {draws} tables per line, all segments of up to two features (for the last "
-        "line three: there are about 1,600, else 320). Predictions are of a beta distribution with that mean; the "
-        "wave's are beta(2, 5), too low up to .3 and too high from there to .6. *Found*: the planted segment's "
-        "p-value is at most the level. *Listed by name*: it is among the segments listed. *Sound ones listed*: "
-        "segments listed that share no row with it, per table. *Bonferroni* and *Benjamini-Hochberg* on exact tails "
-        "of the segments' events: the planted segment is rejected; *sound ones (B-H)*: segments rejected that share "
-        "no row with it, per table. *Range, 5 sigma* and "
+        + f"\n## Power\n\n{PLANTED_ROWS:,} rows per table, {draws} tables per line, all segments of up to two "
+        "features. For the last line it is up to three: there are about 1,600, else 320. Predictions are of a beta "
+        "distribution with that mean. The wave's are beta(2, 5), too low up to .3 and too high from there to .6. "
+        "*Found*: the planted segment's p-value is at most the level. *Listed by name*: it is among the segments "
+        "listed. *Sound ones listed*: segments listed that share no row with it, per table. *Bonferroni* and "
+        "*Benjamini-Hochberg* on exact tails of the segments' events: the planted segment is rejected. *Sound ones "
+        "(B-H)*: segments rejected that share no row with it, per table. *Range, 5 sigma* and "
         "*MCGrad's p*: of the planted segment.\n\n" + table(["planted", *_METHODS], second)
     )
     planted_pair = power[2]
     finding = (
         f"False alarms in at most {levels[:, 0].max():.3f} of {tables:,} (by MCGrad's p-value in "
-        f"{levels[:, 4].min():.2f} to {levels[:, 4].max():.2f}); 1.35 times a risk of .29 on 1/18 of 20,000 rows is "
-        f"found in {planted_pair[0]:.0%} of draws and listed by name in {planted_pair[1]:.0%} (5 sigma: "
+        f"{levels[:, 4].min():.2f} to {levels[:, 4].max():.2f}). 1.35 times a risk of .29 on 1/18 of 20,000 rows is "
+        f"found in {planted_pair[0]:.0%} of draws. It is listed by name in {planted_pair[1]:.0%} (5 sigma: "
         f"{planted_pair[6]:.0%})."
     )
     return Reproduction("Finding miscalibrated segments: false alarms and power", finding, body)

@@ -36,10 +36,10 @@ def found_in_sums(quick: bool = False, _data: Path | None = None) -> Reproductio
     searched = [(fault, first, min(10, draws)) for fault in FAULTS for first in range(0, draws, min(10, draws))]
     power = np.reshape(list(run(_powers, searched)), (len(FAULTS), draws)).mean(axis=1)
     body = (
-        "The tables, the faults and the seeds are those of [the search that redraws](found-segments.md), whose "
-        "columns *any*, *any sound* and *found* are about the same rows. Here rows are summed by "
-        f"segment and {RESOLUTION} cells of predictions, tails are proved bounds, and Holm's correction shares the "
-        f"level by depth.\n\n{tables:,} tables of {ROWS:,} rows per line, level {LEVEL}.\n\n"
+        "The tables, the faults and the seeds are those of [the search that redraws](found-segments.md). Its columns "
+        f"*any*, *any sound* and *found* are about the same rows. Here rows are summed by segment and {RESOLUTION} "
+        "cells of predictions, tails are proved bounds, and Holm's correction shares the level by "
+        f"depth.\n\n{tables:,} tables of {ROWS:,} rows per line, level {LEVEL}.\n\n"
         + table(
             ["predictions", "any", "any sound"],
             [[design, *(f"{x:.3f}" for x in row)] for design, row in zip(DESIGNS, levels, strict=True)],

@@ -155,9 +155,9 @@ def deviation_table(found: Sequence[Deviations]) -> tuple[str, str]:
         "the paper finds the same, in a figure without numbers."
     )
     lines = [
-        f"Top label of a VGG on CIFAR-10, scaling-binning with {first.n_bins} bins on the first 5,000 rows; draws with "
-        "replacement from the other 5,000, whose own squared error, "
-        f"{first.truth:.3g}, is the truth that both estimate; {first.plug_in.size:,} draws per size, 90% confidence "
+        f"Top label of a VGG on CIFAR-10, scaling-binning with {first.n_bins} bins on the first 5,000 rows. Draws are "
+        "with replacement from the other 5,000, whose own squared error, "
+        f"{first.truth:.3g}, is the truth that both estimate. {first.plug_in.size:,} draws per size, 90% confidence "
         "intervals of the mean. The paper's network is another VGG, and the section does not say how large its two "
         "parts are.",
         "",
@@ -180,12 +180,12 @@ def certified_table(found: Sequence[Certified]) -> tuple[str, str]:
     limits = np.quantile([c.plug_in for c in found], [0.0, 0.25, 0.5, 0.75, 1.0])
     finding = (
         f"At an error below 0.015 the cancelling estimator allows {bins['debiased']} bins, Brier score "
-        f"{best['debiased']:.4f}; the plug-in estimator, bounded by its percentile, {bins['percentile']} bins with "
-        f"{best['percentile']:.4f}, {100 * (best['percentile'] / best['debiased'] - 1):.0f}% higher (the paper: 100 "
-        "bins against 15, 13%)."
+        f"{best['debiased']:.4f}. The plug-in estimator, bounded by its percentile, allows {bins['percentile']} bins "
+        f"with {best['percentile']:.4f}, {100 * (best['percentile'] / best['debiased'] - 1):.0f}% higher (the paper: "
+        "100 bins against 15, 13%)."
     )
     lines = [
-        "The gap is one of bounds, not of estimators: redrawn plug-in estimates carry the bias twice, and once the "
+        "The gap is one of bounds, not of estimators: redrawn plug-in estimates carry the bias twice. Once the "
         "bootstrap is corrected for that, the two bounds differ by "
         f"{100 * max(1 - c.debiased / c.plug_in for c in found):.1f}% at most. Best Brier score under a limit:",
         "",
@@ -201,11 +201,11 @@ def certified_table(found: Sequence[Certified]) -> tuple[str, str]:
         lines.append(f"| {limit:.4f} | {' | '.join(cells)} |")
     lines += [
         "",
-        "Class-wise calibration of a VGG on CIFAR-10: each class scaled and binned on the first 5,000 rows, upper ends "
-        "of 90% intervals of the l2 error (root of the mean over classes) from 100 bootstrap resamples of the other "
-        "5,000. The paper has a network of its own, and the section does not give the sizes of its parts. Scores jump "
-        "from one number of bins to the next: a tenth of the rows are of a class, so equal-mass bins cut between "
-        "unlikely and likely rows at 10 or 20 bins, and mix them at 15.",
+        "Class-wise calibration of a VGG on CIFAR-10: each class scaled and binned on the first 5,000 rows. Below "
+        "are upper ends of 90% intervals of the l2 error (root of the mean over classes). They are from 100 "
+        "bootstrap resamples of the other 5,000. The paper has a network of its own, and the section does not give "
+        "the sizes of its parts. Scores jump from one number of bins to the next. A tenth of the rows are of a "
+        "class. So equal-mass bins cut between unlikely and likely rows at 10 or 20 bins, and mix them at 15.",
         "",
         "| bins | Brier score | plug-in, percentile | plug-in | cancelling |",
         "| --- | --- | --- | --- | --- |",

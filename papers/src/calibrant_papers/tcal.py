@@ -57,9 +57,9 @@ def figures_3_and_4(quick: bool, _data: Path | None) -> Reproduction:
         off.append(_largest(curves, FIGURES_3_AND_4[n]))
     note = (
         f"s = 0.6, rho = 100; {draws:,} draws, {repeats} repetitions. Each cell: ours (standard error), the paper's. "
-        "Each repetition has a critical value of its own, so that the errors hold its noise. That is 0.02 "
-        "(standard deviation) at n = 10,000 and m = 100, where 20,000 null draws give 0.387 for the debiased and 0.392 "
-        "for the biased statistic: the paper's gap between the two, 0.362 to 0.417, is mostly that noise. Both beat l1."
+        "Each repetition has a critical value of its own, so that the errors hold its noise. That is 0.02 (standard "
+        "deviation) at n = 10,000 and m = 100. There 20,000 null draws give 0.387 for the debiased and 0.392 for the "
+        "biased statistic. The paper's gap between the two, 0.362 to 0.417, is mostly that noise. Both beat l1."
     )
     return Reproduction(
         "T-Cal, Figures 3 and 4: type II errors against the oscillating alternative",
@@ -84,7 +84,7 @@ def figure_5(quick: bool, _data: Path | None) -> Reproduction:
         values = ", ".join(f"{value:.3f}" for value in curve.mean)
         slopes.append(f"{slope:.4f} for s = {s} (the theorem: {-2 * s / (4 * s + 1):.4f})")
         lines.append(f"| {s} | {rho:g} | {-2 * s / (4 * s + 1):.4f} | {slope:.4f} | {values} |")
-    finding = f"The logarithm of the smallest detected error falls with slope {' and '.join(slopes)}."
+    finding = f"The logarithm of the smallest detected error falls with slope {'. The slope is '.join(slopes)}."
     return Reproduction("T-Cal, Figure 5: minimum detection rate", finding, "\n".join(lines))
 
 
@@ -94,9 +94,10 @@ def theorem_3(quick: bool, _data: Path | None) -> Reproduction:
     norms, rate = (0.5, 1.0, 2.0), np.array(sizes, float) ** (-1.0 / 3.0)
     lines = [
         f"s = 0.5, rho = 50; {draws} draws, {repeats} {'repetition' if repeats == 1 else 'repetitions'}. Bumps of the "
-        "oscillating family, all or a share of them: the smallest error of the paper's norm that is missed in less than "
-        "5% of draws, as a multiple of n^(-1/3), the theorem's rate. For p < 2 it is no larger than for p = 2, up to a "
-        "factor 2^(1/p - 1/2): a mean of smaller powers, of two classes. So the rate for p = 2 gives that for the rest.",
+        "oscillating family, all or a share of them. Given is the smallest error of the paper's norm that is missed "
+        "in less than 5% of draws. It is a multiple of n^(-1/3), the theorem's rate. For p < 2 it is no larger than "
+        "for p = 2, up to a factor 2^(1/p - 1/2). It is a mean of smaller powers, of two classes. So the rate for p "
+        "= 2 gives that for the rest.",
         "",
         "| bumps | p | " + " | ".join(f"n = {n:,}" for n in sizes) + " |",
         "| --- | --- |" + " --- |" * len(sizes),
@@ -107,7 +108,10 @@ def theorem_3(quick: bool, _data: Path | None) -> Reproduction:
             lines.append(f"| {name} | {p:g} | " + " | ".join(f"{each:.3f}" for each in errors / rate) + " |")
             most[p] = max(most[p], float((errors / rate).max()))
     said = ", ".join(f"{value:.2f} for p = {p:g}" for p, value in most.items())
-    finding = f"As a multiple of n^(-1/3) the smallest detected error is at most {said}, at every number of rows tried."
+    finding = (
+        "At every number of rows tried the smallest detected error is at most a multiple of n^(-1/3). "
+        f"The multiples: {said}."
+    )
     return Reproduction("T-Cal, Theorem 3: norms below 2", finding, "\n".join(lines))
 
 
@@ -124,7 +128,7 @@ def figures_7_and_10(quick: bool, _data: Path | None) -> Reproduction:
     note = (
         f"n = 20,000; {draws:,} draws, {repeats} repetitions. Each cell: ours (standard error), the paper's where its "
         "values are known. Splitting: chi-squared statistic of the event's class, on as many bins as T-Cal has, "
-        "floor(n^(2/(4s+1))); the samples' own sizes would give fewer, and curves that are not the paper's."
+        "floor(n^(2/(4s+1))). The samples' own sizes would give fewer, and curves that are not the paper's."
     )
     return Reproduction(
         "T-Cal, Figures 7 and 10: sample splitting and cross-fitting",

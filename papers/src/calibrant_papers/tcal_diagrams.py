@@ -27,9 +27,9 @@ def figure_6(_quick: bool, data: Path | None) -> Reproduction:
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     axes = figure.subplots(1, len(ways), sharey=True)
     lines = [
-        f"VGG-19 on CIFAR-10, recalibrated on the first {first:,} rows, drawn of the other {y_true.size - first:,}; "
-        f"{N_BINS} bins of equal width, those of fewer than {FEWEST} rows left out, as in the paper, which gives no "
-        "numbers.",
+        f"VGG-19 on CIFAR-10, recalibrated on the first {first:,} rows, drawn of the other {y_true.size - first:,}. "
+        f"{N_BINS} bins of equal width, those of fewer than {FEWEST} rows left out, as in the paper. The paper gives "
+        "no numbers.",
         "",
         "| recalibration | bin | rows | mean confidence | share right | gap |",
         "| --- | --- | --- | --- | --- | --- |",

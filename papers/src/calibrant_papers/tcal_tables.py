@@ -204,11 +204,11 @@ def table(dataset: Dataset, folder: Path, n_seeds: int = 20) -> Reproduction:
     lines = [
         f"Adaptive T-Cal, level {LEVEL}, 3,000 resamples; exact binomial tests with Bonferroni's correction after "
         f"histogram and scaling-binning. The first {dataset.n_calibration:,} rows recalibrate, the others are tested. "
-        "*p* is with labels redrawn (seed 0), *p, rows too* with consistency resampling, as the paper has it; the next "
-        f"columns count rejections over {n_seeds} seeds on that split, and over {n_seeds} random splits. Errors are "
-        "l1, 15 equal-width bins, in percent: the paper's; ours, binned as the authors' code does (a prediction of "
-        "exactly 1 in a bin of its own); and ours, with 1 in the last bin. The last column is the debiased squared l2 "
-        f"error, in percent (the paper's Table {number + 3}).",
+        "*p* is with labels redrawn (seed 0), *p, rows too* with consistency resampling, as the paper has it. The "
+        f"next columns count rejections over {n_seeds} seeds on that split, and over {n_seeds} random splits. Errors "
+        "are l1, 15 equal-width bins, in percent. First the paper's. Then ours, binned as the authors' code does (a "
+        "prediction of exactly 1 in a bin of its own). Then ours, with 1 in the last bin. The last column is the "
+        f"debiased squared l2 error, in percent (the paper's Table {number + 3}).",
         "",
         "| network | recalibration | paper | ours | p | p, rows too | seeds | splits | error: paper | as coded | ours "
         "| debiased: paper, ours |",

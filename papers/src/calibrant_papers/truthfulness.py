@@ -95,12 +95,13 @@ def truthfulness(quick: bool = False, _data: Path | None = None) -> Reproduction
     )
     about = (
         "The forecaster knows the probability of every row. A cell names the report that brings the mean of the "
-        "measure furthest below that of the true probabilities, less four standard errors; by how much of it; and a "
-        f"standard error. Up to {_FEWEST} rows all outcomes are enumerated, above them {draws:,} draws, the same "
-        f"ones for every report ({slow} draws at any size for the lower distance and the convolved error, which are "
-        "slow). The squared error's means are exact at any size "
-        "([why](../two-bin.md#nobody-gains-by-another-report)); debiased, the truth's mean is 0, and the gain is in "
-        f"shares of the mean of the default form.\n\nReports: {'; '.join(list(_REPORTS)[1:])}.\n\n"
+        "measure furthest below that of the true probabilities, less four standard errors. Then come by how much of "
+        f"it, and a standard error. Up to {_FEWEST} rows all outcomes are enumerated, above them {draws:,} draws, the "
+        f"same ones for every report. The lower distance and the convolved error, which are slow, have {slow} draws "
+        "at any size. The squared error's means are exact at any size "
+        "([why](../two-bin.md#nobody-gains-by-another-report)). Debiased, the truth's mean is 0, and the gain is in "
+        f"shares of the mean of the default form.\n\nReports: {'; '.join(list(_REPORTS)[1:6])}. Others: "
+        f"{'; '.join(list(_REPORTS)[6:])}.\n\n"
     )
     return Reproduction("Which reports look better calibrated than the truth", finding, about + "\n".join(body))
 

@@ -34,9 +34,9 @@ _CORNERS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "five values": lambda rng, n: rng.choice([0.001, 0.02, 0.3, 0.7, 1.0 - 2.0**-53], n),
 }
 _MEANT_CORNERS = (
-    "Rare predictions are uniform up to 0.002; those at the ends Beta(0.05, 0.05), of which many round to 0 or 1; "
-    "atoms are 0 or 1 in half of the rows, uniform else; the five values are 0.001, 0.02, 0.3, 0.7 and the last "
-    "number before 1."
+    "Rare predictions are uniform up to 0.002. Predictions at the ends are Beta(0.05, 0.05), of which many round to "
+    "0 or 1. Atoms are 0 or 1 in half of the rows, uniform else. The five values are 0.001, 0.02, 0.3, 0.7 and the "
+    "last number before 1."
 )
 _MEANT = "Skewed predictions are Beta(0.3, 3), discrete ones take three values, tied ones are rounded to hundredths."
 _CHUNK = 500
@@ -174,10 +174,10 @@ _FEWER = {
 def type_one_errors(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """False rejections of every test but T-Cal's family."""
     notes = (
-        f"19 resamples (a multiple of 20 less one, with which the level is reached exactly; the comparison 39). The "
-        f"tolerant test is given predictions {_NEAR:g} too high, the most that it must accept; the comparison two "
-        f"predictors whose errors are equal and not 0. The canonical test has p, 0.7 (1 - p) and 0.3 (1 - p) for three "
-        "classes."
+        "19 resamples (a multiple of 20 less one, with which the level is reached exactly; the comparison 39). The "
+        f"tolerant test is given predictions {_NEAR:g} too high, the most that it must accept. The comparison is "
+        "given two predictors whose errors are equal and not 0. The canonical test has p, 0.7 (1 - p) and 0.3 (1 - "
+        "p) for three classes."
     )
     return _measured("False rejections of calibrated predictions", _TESTS, notes, quick)
 
@@ -234,9 +234,11 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, pl
                 above += [(test, n, kind)] if low > LEVEL else []
                 answered += 1
                 rows[-1].append(said)
-    fewer = [f"{test} {trials:,} at {n:,}" for (test, n), trials in _FEWER.items() if test in tests and n in sizes]
-    less = f" (for their cost fewer of these: {'; '.join(fewer)} rows)" if fewer else ""
-    note = f"Nominal level {LEVEL}; {most:,} trials per cell{less}; exact 99% intervals. {plan.meant} {notes}\n\n"
+    fewer = [
+        f"{test}: {trials:,} at {n:,} rows." for (test, n), trials in _FEWER.items() if test in tests and n in sizes
+    ]
+    less = " ".join(["", "Some have fewer trials, for their cost.", *fewer]) if fewer else ""
+    note = f"Nominal level {LEVEL}; {most:,} trials per cell; exact 99% intervals.{less} {plan.meant} {notes}\n\n"
     finding = f"{len(above)} of {answered} cells are significantly above the level"
     body = note + table(["test", "rows", *plan.predictions], rows)
     if above:
@@ -262,8 +264,8 @@ def _again(above: list[tuple[str, int, str]], most: int) -> tuple[str, int]:
         rows.append([test, f"{n:,}", kind, said])
         still += low > LEVEL
     text = (
-        f"\nAll tests get the same samples, so that the cells of a column go together; of cells exactly at the level one "
-        f"in 200 is above it by chance. Those above it, in {_MORE * most:,} other samples:\n\n"
+        "\nAll tests get the same samples, so that the cells of a column go together. Of cells exactly at the level "
+        f"one in 200 is above it by chance. Those above it, in {_MORE * most:,} other samples:\n\n"
     )
     return text + table(["test", "rows", "predictions", "rejected"], rows), still
 

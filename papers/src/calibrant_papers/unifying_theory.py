@@ -61,14 +61,14 @@ def figure_2(quick: bool = False, _data: Path | None = None) -> Reproduction:
         broken += [f"{words} (N = {n:,})" for words, holds in _statements(temperatures, means).items() if not holds]
         parts.append(f"N = {n:,}\n\n" + table(["mean", *(f"T = {temperatures[k]:.3g}" for k in shown)], rows))
     note = (
-        "The paper gives no numbers, only what the curves do: all agree up to T = 1; between 1 and 10 the interval "
-        "and binned errors are far above the kernel and smooth errors; as T grows all but the binned error go to 0. "
-        "Here that is read as: a correlation with the smooth error above 0.9 up to T = 1; more than twice the others "
-        "for T from 2 to 8; below 0.05 at T = 1,000. Its grid of temperatures and number of random shifts are not "
-        "given: ours is logarithmic from 0.1 to 1,000, and shifts are averaged exactly, and the least over all widths "
-        "2^-k is taken where the paper stops at k = 8. The kernel error here is exact where the paper samples 10 N "
-        "pairs. The last two curves are not in the paper: the true distance lies between the lower distance and the "
-        "interval error.\n\n"
+        "The paper gives no numbers, only what the curves do. All agree up to T = 1. Between 1 and 10 the interval "
+        "and binned errors are far above the kernel and smooth errors. As T grows all but the binned error go to 0. "
+        "Here that is read as follows. A correlation with the smooth error above 0.9 up to T = 1. More than twice "
+        "the others for T from 2 to 8. Below 0.05 at T = 1,000. Its grid of temperatures and number of random shifts "
+        "are not given. Our grid is logarithmic from 0.1 to 1,000, and shifts are averaged exactly. The least over "
+        "all widths 2^-k is taken where the paper stops at k = 8. The kernel error here is exact where the paper "
+        "samples 10 N pairs. The last two curves are not in the paper: the true distance lies between the lower "
+        "distance and the interval error.\n\n"
     )
     finding = "Every statement that the paper makes about its figure holds here as well."
     if broken:
@@ -121,7 +121,7 @@ def lemmas(quick: bool = False, _data: Path | None = None) -> Reproduction:
         moved = _interval(synthetic.interval_discontinuity(epsilon))
         rows.append(["6.9", epsilon, "interval error of f2 <= b", beta, moved, _most(moved, beta)])
     note = (
-        "Lemma 4.5's construction moves the elements 00 and 11, of mass alpha each, by 2 alpha: the distance is 4 "
+        "Lemma 4.5's construction moves the elements 00 and 11, of mass alpha each, by 2 alpha. So the distance is 4 "
         "alpha^2, not 2 alpha^2, which changes no conclusion. The distances are exact, over all partitions of the "
         "four elements.\n\n"
     )

@@ -106,27 +106,27 @@ def weighted_levels(quick: bool = False, _data: Path | None = None) -> Reproduct
                 _said(complete, power),
             ]
         )
-    told = "; ".join(f"{n:,} rows: {share:.3f} ({name})" for n, (share, name) in worst.items() if name)
+    told = " ".join(f"Of {n:,} rows: {share:.3f} ({name})." for n, (share, name) in worst.items() if name)
+    told = told or "No line has 100 answers."
     body = (
-        "Log-odds are uniform from -4 to 1 (where weights are harmless or weak, from -3 to 3; of censored rows they depend "
-        "on the stratum), and outcomes have the predicted chances in the population. About the stated number of rows is in "
-        "the file; of censored rows before censoring. *By outcome*: kept one by one with those shares; by default that is "
-        "recognised, and exact; *drawn together* has weights times 1 + 1e-6 u instead, u uniform, which are not. "
-        "*Propensities*: of the outcome, the prediction (twice as likely at 1 as at 0) and lognormal noise, known, and at "
-        "most 1; weights are one over them. *Weak*: log w = .3 y + noise in the population, rows kept as 1 / w. *Censored*: "
-        "hazards of censoring 1.6 and .4 in two strata, whose risks differ; weights are those of `censored_outcomes` with "
-        "these strata.\n\n"
-        f"{draws} samples a line at level {_LEVEL}, {_REDRAWS} redraws; the standard error of .05 is "
-        f"{np.sqrt(0.05 * 0.95 / draws):.3f}. *Rejected*: of calibrated samples that are not refused. *Refused*: an outcome has "
-        "fewer than about ten effective rows. *Weights kept*: rejected, of "
-        f"{min(draws, _AS_BEFORE)}, if weights were declared to say nothing of outcomes. "
-        f"*Found*: of {power} samples whose true log-odds are {_BEND} times the predicted ones. *Complete*: the same of as many "
+        "Log-odds are uniform from -4 to 1 (where weights are harmless or weak, from -3 to 3). Of censored rows they "
+        "depend on the stratum. Outcomes have the predicted chances in the population. About the stated number of "
+        "rows is in the file; of censored rows before censoring. *By outcome*: kept one by one with those shares; by "
+        "default that is recognised, and exact. *Drawn together* has weights times 1 + 1e-6 u instead, u uniform, "
+        "which are not. *Propensities*: of the outcome, the prediction (twice as likely at 1 as at 0) and lognormal "
+        "noise, known, and at most 1. Weights are one over them. *Weak*: log w = .3 y + noise in the population, "
+        "rows kept as 1 / w. *Censored*: hazards of censoring 1.6 and .4 in two strata, whose risks differ; weights "
+        f"are those of `censored_outcomes` with these strata.\n\n{draws} samples a line at level {_LEVEL}, {_REDRAWS} "
+        f"redraws; the standard error of .05 is {np.sqrt(0.05 * 0.95 / draws):.3f}. *Rejected*: of calibrated samples "
+        "that are not refused. *Refused*: an outcome has fewer than about ten effective rows. *Weights kept*: "
+        f"rejected, of {min(draws, _AS_BEFORE)}, if weights were declared to say nothing of outcomes. *Found*: of "
+        f"{power} samples whose true log-odds are {_BEND} times the predicted ones. *Complete*: the same of as many "
         "unweighted rows of the population, as if nothing had been thinned or censored.\n\n"
         + table(["how rows came to be known", "rows", "rejected", "refused", "weights kept", "found", "complete"], rows)
-        + "\nAims: from 1,000 rows on none above .08, of 300 none above .11; the worst of the lines with 100 answers or more "
-        f"are {told}.\n"
+        + "\nAims: from 1,000 rows on none above .08, of 300 none above .11. These are the worst of the lines with "
+        f"100 answers or more. {told}\n"
     )
-    finding = f"The most that calibrated samples are rejected at level .05 is, of {told}."
+    finding = f"This is the most that calibrated samples are rejected at level .05. {told}"
     return Reproduction("Weights that tell how rows came to be known", finding, body)
 
 

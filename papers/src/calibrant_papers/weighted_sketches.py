@@ -56,8 +56,8 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
         "Weights are 10 to a power drawn evenly from 0 to 3, independently of the prediction; `max_weight` is 1,000. "
         f"Level {_LEVEL:g}.\n\n## Sketches\n\n{samples} samples per row. *Low*, *high*: how often either end of the "
         f"gate of a sketch failed, each at most {_LEVEL:g} by the proof. Intervals are means over samples; those of "
-        "the rows are `calibration_gate`'s. *Rejected*: by `sketch.audit()`, which has bounds in place of redraws, "
-        f"and by `calibration_test` of the rows, 199 resamples, on the first {_FEW} samples of up to 2,000 rows.\n\n"
+        "the rows are `calibration_gate`'s. *Rejected*: by `sketch.audit()`, which has bounds in place of redraws. "
+        f"Also by `calibration_test` of the rows, 199 resamples, on the first {_FEW} samples of up to 2,000 rows.\n\n"
         + table(
             [
                 *("predictions", "n", "low", "high", "interval of the sketch", "of its rows"),
@@ -76,10 +76,10 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
                 for (design, n, _), (low, high, *ends, rejected, of_rows) in zip(cells, found, strict=True)
             ],
         )
-        + f"\n## At any number of rows\n\n{streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, "
-        "so that both verdicts are as close to false as possible; the ends are looked at after each batch (of 5 rows, "
-        "later of a fifth of those so "
-        "far) until one misses the limit. Sketches are of the same batches.\n\n"
+        + f"\n## At any number of rows\n\n{streams} streams per row, to {MOST:,} rows. The limit is the population's "
+        "own distance, so that both verdicts are as close to false as possible. The ends are looked at after each "
+        "batch (of 5 rows, later of a fifth of those so far) until one misses the limit. Sketches are of the same "
+        "batches.\n\n"
         + table(
             [
                 "predictions",
@@ -94,8 +94,8 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
                 for (design, how), (low, high, distance, looks) in zip(watches, wrong, strict=True)
             ],
         )
-        + "\nRows with which half of samples get the right verdict: from `calibration_gate` of the weighted rows at that "
-        "number fixed beforehand, and from `CalibrationGate`, watched every 5% of the rows so far. Predictions in "
+        + "\nRows with which half of samples get the right verdict. `calibration_gate` of the weighted rows has that "
+        "number fixed beforehand. `CalibrationGate` is watched every 5% of the rows so far. Predictions in "
         f"hundredths; {of_each} samples per row of the table, so that a median is known to about a fifth.\n\n"
         + table(
             ["predictions", "come in as", "limit", "verdict", "fixed", "watched", "ratio"],
@@ -106,10 +106,10 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
         )
     )
     finding = (
-        f"An end of the gate of a weighted sketch is wrong in at most {often:.3f} of samples, and its test rejects at "
-        f"most {false:.3f} of calibrated ones, at level {_LEVEL:g}; a verdict of `CalibrationGate` is ever false in at "
-        f"most {ever:.3f} of streams, and stopping at any time costs {min(ratios):.2f} to {max(ratios):.2f} times the "
-        "rows."
+        f"An end of the gate of a weighted sketch is wrong in at most {often:.3f} of samples. Its test rejects at "
+        f"most {false:.3f} of calibrated ones, at level {_LEVEL:g}. A verdict of `CalibrationGate` is ever false in "
+        f"at most {ever:.3f} of streams, and stopping at any time costs {min(ratios):.2f} to {max(ratios):.2f} times "
+        "the rows."
     )
     return Reproduction("Weighted rows: sketches, and gates at any number of rows", finding, body)
 
