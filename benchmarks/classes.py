@@ -240,7 +240,7 @@ def main() -> None:
     page = f"""# Many classes, beside other libraries
 
 Written by benchmarks/classes.py: each line is a process of its own, after its imports and a run on a few rows. Seconds
-are the processor's, of all threads together; megabytes are the peak above what was held before, when the input was
+are the processor's, of all threads together; megabytes are the peak above the memory in use before, when the input was
 there. The input is in single precision: 10,000 x 100 are 4 MB, 50,000 x 1,000 are 191 MB. A machine with {cores} cores
 and {gigabytes:.0f} GiB, {platform.machine()}, Python {platform.python_version()}, numpy {version("numpy")}; {theirs}.
 {options.note}
@@ -254,9 +254,9 @@ and {gigabytes:.0f} GiB, {platform.machine()}, Python {platform.python_version()
 A fit's value is its log loss on the rows that it was fitted to; vector and Dirichlet scaling of 1,000 classes
 were not timed. netcal's temperature of these single-precision
 probabilities was 1, so it is given doubles. uncertainty-calibration's error of all classes is a root mean square over
-bins, less its bias; ours is how many classes are found to err, with false-discovery control. An audit has the top
-label's measures, test, bounds and band, every class with its distance and test, pairs of classes, tests of whole
-vectors and the comparison of recalibrations; of 1,000 classes those are compared
+bins, less its bias. Ours is how many classes are found to err, with false-discovery control. An audit has the top
+label's measures, test, bounds and band, and every class with its distance and test. It also has pairs of classes,
+tests of whole vectors and the comparison of recalibrations. Of 1,000 classes those are compared
 on 2,000 rows drawn at random.
 """
     if options.write:

@@ -553,7 +553,7 @@ First by each criterion, of maps that always move predictions; the criteria are 
 | --- | --- | --- | --- | --- |
 {found}
 
-Each map is fitted to the same rows and judged on others by two proper scores, as CalArena does (Berta, Holzmüller, Bach
+Each map is fitted to the same rows and judged on others by two proper scores. CalArena does so (Berta, Holzmüller, Bach
 and Jordan 2026, arXiv 2605.30188). Peers have their defaults:
 {note}
 
@@ -564,9 +564,9 @@ settings in which a map raised an error. Scored predictions stay {nearest:g} awa
 wrong prediction costs 27.6 nats. *Where advised* is `choose_recalibrator`: the map if it advises one, and else the
 predictions as they are.
 
-Settings: [planted shapes](reproductions/gain-coverage.md) of 100, 500 and 2,000 rows, and rare ones of 1,000 and 5,000,
-with expected losses on {new:,} new predictions; a third of a table of scikit-learn each for a learner, the maps and the
-losses; networks' confidence, and whether the top label is right, by 500, 1,500 and 5,000 rows; of classes planted
+Settings: [planted shapes](reproductions/gain-coverage.md) of 100, 500 and 2,000 rows, and rare ones of 1,000 and 5,000.
+Their losses are expected, on {new:,} new predictions. Tables of scikit-learn: a third each for a learner, the maps and
+the losses. Networks' confidence, and whether the top label is right, by 500, 1,500 and 5,000 rows. Of classes planted
 shapes, ten tables (*made* and *blobs* are drawn, *in thirds* and the like are a number in parts) and a network
 likewise. Written by benchmarks/maps.py, with [every run](benchmarks-maps.csv).
 

@@ -134,8 +134,8 @@ def main() -> None:
     TARGET.write_text(
         f"""# Cost by kind of input
 
-Written by benchmarks/roads.py: {rows:,} rows of two columns in {DAYS} days, audited in every kind of file;
-each in a process of its own, start of Python included, on {platform.machine()} with {os.cpu_count()} processors,
+Written by benchmarks/roads.py: {rows:,} rows of two columns in {DAYS} days, audited in every kind of file.
+Each is in a process of its own, start of Python included, on {platform.machine()} with {os.cpu_count()} processors,
 DuckDB {duckdb.__version__}. The bucket is that of a server on the same machine.
 
 | input | rows are | processor seconds | peak MB | smooth calibration error |
