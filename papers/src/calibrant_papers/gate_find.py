@@ -88,8 +88,8 @@ def gate_find(quick: bool = False, _data: Path | None = None) -> Reproduction:
         "both directions. *Groups*: all rows of a group have the same luck and the same store. They are groups of "
         "10, or of Pareto sizes (shape .7) up to 200 or a sixth of the rows. The most that a group can have is given "
         f"as the largest weight. *By the normal distribution*, level {LEVELS[0]}: what would be said of the stores "
-        "alone. Each end would be the mean error and some standard errors. Their number is what the level, divided "
-        "by the number of all segments, asks for.\n\n"
+        "alone if their errors were normal. Each end is then the mean error and some standard errors. Their number "
+        "is what the level, divided by the number of all segments, asks for.\n\n"
         + table(head, lines_told)
         + f"\n## One store is beyond the limit\n\nThe share of {draws} tables in which it is named, at a limit of {LIMIT}. "
         f"Of {_ROWS:,} rows so many are of that store, or so many groups of 10, and the rest of the other stores. Its "

@@ -86,7 +86,7 @@ _PARTS = (("pair", 0), ("none", 0), ("pair", 1))
 _INTRODUCTION = """{n:,} rows of six features (`country`, `device`, `plan`, `age`, `income`, `visits`), drawn once. Every prediction is \
 the row's true chance, but where `country = jp and device = tablet`, in {broken:,} rows: there the chance is 1.35 times as high. \
 `find_segments` with its defaults forms {segments:,} segments of up to two features. MCGrad 0.1.5's `MulticalibrationError` \
-is called twice. It has its own defaults (up to three features, three values of each, the others together), or segments like ours. Its p-value \
+is called twice. First it has its own defaults (up to three features, three values of each, the others together). Then it has segments like ours. Its p-value \
 is that of the worst segment as if there were no other. Its documentation takes .05 as significant and 5 sigma as strong evidence. \
 z-tests are of the sum of outcome less prediction in each of our segments. Level {level:g} throughout.
 """

@@ -91,7 +91,7 @@ def table_2(quick: bool, data: Path | None) -> Reproduction:
         "networks, recalibrated on the first half of the rows and tested on the second (the paper recalibrates on "
         "training data). *Described*: the median of 20 runs of 256 rows, as the paper's text says. *As coded*: what "
         "the authors' script feeds to its linear program instead, of all rows of the second half. It is the mean "
-        "confidence and the share right of each of 15 equal-width bins that is not empty. Every bin counted once, "
+        "confidence and the share right of each of 15 equal-width bins that is not empty. Every bin is counted once, "
         "even with few rows. Of all but the last network only the top confidence is known, so the temperature "
         "divides its log-odds; the last is scaled as ten classes. One number cannot correct confidences that are off "
         "by a shift.",
@@ -116,6 +116,6 @@ def finding(found: Mapping[str, Errors]) -> str:
                      [sum(min(m[1:]) < m[0] for m in way) for way in (described, coded)])  # fmt: skip
     return (
         f"As the text describes it, recalibration lowers the error of {lower[0]} of {len(found)} networks, and "
-        f"temperature scaling is the better of the two on {better[0]}. As the script computes it, of {lower[1]} and on "
-        f"{better[1]} (in the paper temperature scaling is the better one)."
+        f"temperature scaling is the better of the two on {better[0]}. As the script computes it, the numbers are "
+        f"{lower[1]} and {better[1]} (in the paper temperature scaling is the better one)."
     )

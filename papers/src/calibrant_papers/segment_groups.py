@@ -108,10 +108,11 @@ def found_in_groups(quick: bool = False, _data: Path | None = None) -> Reproduct
         f"line, level {LEVEL}, {_REDRAWS} redraws. The standard error of .05 is "
         f"{np.sqrt(0.05 * 0.95 / tables):.3f}.\n\n*Any*: share of calibrated tables in which a segment is called "
         "beyond noise. *Any sound*: the odds in one segment of the first two features are three times the stated "
-        "ones. A segment that shares no row with it is called beyond noise. *Missed*: some segment's `bias_interval` "
-        "misses the mean of chance less prediction, in the tables with that segment. *As rows*: any, were rows taken "
-        f"as independent ({_AS_ROWS} tables a line). *Refused*: of weighted rows, which have no bound, all groups are "
-        "too few for signs. *Of the others*: any, of the tables that are not refused. *Tested*: segments in them.\n\n"
+        "ones. Counted are tables in which a segment that shares no row with it is called beyond noise. *Missed*: "
+        "some segment's `bias_interval` misses the mean of chance less prediction, in the tables with that segment. "
+        f"*As rows*: any, were rows taken as independent ({_AS_ROWS} tables a line). *Refused*: of weighted rows, "
+        "which have no bound, all groups are too few for signs. *Of the others*: any, of the tables that are not "
+        "refused. *Tested*: segments in them.\n\n"
         + table(
             ["predictions", "groups", "any", "any sound", "missed", "as rows", "refused", "of the others", "tested"],
             first,

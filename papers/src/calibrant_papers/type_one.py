@@ -235,7 +235,7 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, pl
                 answered += 1
                 rows[-1].append(said)
     fewer = [
-        f"{test}: {trials:,} at {n:,} rows." for (test, n), trials in _FEWER.items() if test in tests and n in sizes
+        f"Of {test}: {trials:,} at {n:,} rows." for (test, n), trials in _FEWER.items() if test in tests and n in sizes
     ]
     less = " ".join(["", "Some have fewer trials, for their cost.", *fewer]) if fewer else ""
     note = f"Nominal level {LEVEL}; {most:,} trials per cell; exact 99% intervals.{less} {plan.meant} {notes}\n\n"
