@@ -25,6 +25,7 @@ def test_the_change_log_of_a_release_fits_on_one_screen():
 def test_pages_are_plain():
     read = dict(PLAIN["texts"]())
     assert {"README.md", "CONTRIBUTING.md", "index.md", "how-to/gate.md", "tutorials/classifier.md"} <= set(read)
+    assert {"lower.md", "distance.md", "bounds.md", "recalibration.md", "poisson-binomial.md", "trust.md"} <= set(read)
     assert [line for name, text in read.items() for line in PLAIN["faults"](name, text)] == []
 
 

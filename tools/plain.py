@@ -1,11 +1,11 @@
 """Is the English plain, and how long is the book?
 
-``python tools/plain.py`` reads the pages to read, the docstrings of public names and of their methods, the help of
-commands, and the messages of the code. It prints each sentence of more than 25 words, each turn that is hard to read,
-each word for which the glossary has another, and each page whose sentences have more than 15 words on average; so do
-all docstrings together, and all messages. Pages of measurements, which list conditions, have no average. It exits with
-1 if there are any. ``--words`` prints how many words each part of the book has, and ``--words FOLDER`` how many that of
-another checkout has.
+``python tools/plain.py`` reads the pages to read, the pages of proofs and of measurements, the docstrings of public
+names and of their methods, the help of commands, and the messages of the code. It prints each sentence of more than 25
+words, each turn that is hard to read, each word for which the glossary has another, and each page whose sentences have
+more than 15 words on average; so do all docstrings together, and all messages. Pages of measurements, which list
+conditions, have no average. It exits with 1 if there are any. ``--words`` prints how many words each part of the book
+has, and ``--words FOLDER`` how many that of another checkout has.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ PROOFS = {
     *("tests", "theorems", "two-bin", "weights", "new", "measures-one-by-one", "tests-one-by-one"),
 }
 """Pages of definitions, derivations and proofs."""
-ENTRIES = ("measures-one-by-one", "tests-one-by-one", "certificates", "weights", "new", "theorems", "readers", "trust")
-"""Pages of theory and of measurements that are plain, too."""
 MEASURED = {"trust", "readers"}
 """Pages of measurements that stand beside the benchmarks."""
 
@@ -172,7 +170,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """The pages that are to be plain."""
     for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"):
         yield name, (ROOT / name).read_text()
-    for page in [*pages("to read"), *(DOCS / f"{name}.md" for name in ENTRIES)]:
+    for page in [*pages("to read"), *pages("proofs"), *(DOCS / f"{name}.md" for name in sorted(MEASURED))]:
         yield str(page.relative_to(DOCS)), page.read_text()
 
 
