@@ -57,7 +57,7 @@ def test_a_gate_prints_no_more_than_it_proves():
     )
     # An end near the limit is never shown on its other side, nor at it where it is beyond.
     within, beyond = Interval(0.0, 0.07996), Interval(0.08001, 0.2)
-    assert "at most 8.0 points" in GateResult("within", 0.08, within, 0.05, 1000, None).sentence
+    assert "at most 7.996 points" in GateResult("within", 0.08, within, 0.05, 1000, None).sentence
     assert "at least 8.001 points" in GateResult("beyond", 0.08, beyond, 0.05, 1000, None).sentence
 
 
@@ -81,6 +81,6 @@ def test_an_interval_that_leaves_0_out_is_not_shown_with_it():
 def test_bounds_of_the_population_and_widths():
     assert in_short(0.01238, ROUND_FLOOR) == "0.012"
     assert most_in_short(Interval(0.01238, 0.07543), 0.5) == "0.076"
-    assert most_in_short(Interval(0.0, 0.01949), 0.0195) == "0.0195"  # rounded up, and yet within the limit
+    assert most_in_short(Interval(0.0, 0.01949), 0.0195) == "0.01949"  # rounded up, and yet below the limit
     assert [in_short(share) for share in (0.0, 1.0, 3.1e-6, 0.027)] == ["0", "1.0", "0.0000031", "0.027"]
     assert proved(0.05, 0.05 + 1.3e-9)[1] == "is 0.0500 (proved to within 2e-09)"

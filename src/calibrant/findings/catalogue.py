@@ -187,8 +187,8 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.state == "too few rows":
         rows, groups = counted(audit.n_rows, "row"), audit.group_line
         if answer.interval is None and groups is not None:
-            worth = f"{counted(audit.n_groups or 0, 'group')} count as {math.floor(groups.worth)}"
-            few = f"groups are too few to be sure ({worth}; {LEAST_GROUPS} are needed; {rows})"
+            worth = f"{audit.n_groups or 0:,} count as {math.floor(groups.worth)}"
+            few = f"groups are too few ({worth}; {LEAST_GROUPS} are needed; {rows})"
             return f"{_NOT_SEEN[answer.state]}, but {few}."
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
     if _by_classes(answer, audit):
@@ -260,6 +260,9 @@ def _reality(answer: Answer, audit: Audit) -> str:
     return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
 
 
+_TOO_SMALL = ", but too small to matter"
+
+
 def _real_but(answer: Answer, audit: Audit) -> str:
     assert answer.pvalue is not None
     sure = "The error is real" if answer.pvalue < SURELY else "Chance alone rarely does this"
@@ -292,7 +295,7 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         hide = "" if answer.interval is None else f" {_may_hide(answer, audit)}"
         return [f"{seen} ({_p(answer, audit)}).{hide}"]
     if answer.state == "no evidence":
-        return [f"{_NOT_SEEN[answer.state]} in all rows together: {_at_most(answer, audit)}."] if parts else []
+        return [f"{_NOT_SEEN[answer.state]} in all rows: {_at_most(answer, audit)}."] if parts else []
     if answer.state == "too few rows":
         overall = f"{_NOT_SEEN[answer.state]} in all rows together ({_p(answer, audit)}). " if parts else ""
         told = answer.interval is None and audit.group_line is not None  # by the groups' level
@@ -303,16 +306,18 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
     if _by_classes(answer, audit):
         real = f"Classes are tested at one level for all{_if_independent(audit)}. "
     elif answer.state == "too small to matter" and test is not None and test.reject:
-        real = f"{_real_but(answer, audit)}, but too small to matter"
+        real = f"{_real_but(answer, audit)}{_TOO_SMALL}"
     elif test is not None and test.reject:
         real = f"{_reality(answer, audit)}. "
     elif test is not None:
         real = f"That does not depend on the test{_if_independent(audit)} ({_p(answer, audit)}). "
     if answer.state == "too small to matter":
-        over = " over all rows by itself" if parts else ""
-        small = real if real.endswith("matter") else f"{real}It is too small to matter"
-        small = f"{small}{over}: {_at_most(answer, audit)}."
-        return [f"{small} {_those(audit, blamed(audit, answer.direction))}" if parts else small]
+        if parts:
+            real = f"{real.removesuffix(_TOO_SMALL)}. " if real.endswith(_TOO_SMALL) else real
+            small = f"{real}Over all rows it is small: {_at_most(answer, audit)}."
+            return [f"{small} {_those(audit, blamed(audit, answer.direction))}"]
+        small = real if real.endswith(_TOO_SMALL) else f"{real}It is too small to matter"
+        return [f"{small}: {_at_most(answer, audit)}."]
     if answer.action == "check the labels":
         return [real.strip()] if real else []
     return [f"{real}{_how_far(answer, audit)}"]
@@ -419,7 +424,7 @@ def _those(audit: Audit, segment: Blamed | None) -> str:
     more = len((off | {each.name for each in found_off(audit)}) - {segment.name})
     others = f", nor in {counted(more, 'other segment')}" if more else ""
     periods = " Some periods are off as well." if "periods" in parts_off(audit) else ""
-    return f"In that segment it is not too small{others}.{periods}"
+    return f"In that segment it is not small{others}.{periods}"
 
 
 def _happened(audit: Audit, share: float) -> str:
@@ -545,7 +550,8 @@ def _how_known(audit: Audit) -> str:
         return ""
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
     seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
-    return f"; {without} of rows without the event and {events} of those with it were kept{seen}; per cents are of all"
+    kept = f"the file has {without} of all rows without the event and {events} of those with it{seen}"
+    return f"; {kept}. Per cents are of all rows"
 
 
 def _discrimination(audit: Audit) -> str:

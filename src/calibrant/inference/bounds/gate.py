@@ -373,9 +373,9 @@ def least_in_short(interval: Interval, limit: float) -> str:
 
 
 def most_in_short(interval: Interval, limit: float) -> str:
-    """The upper end, rounded up, and never beyond a limit that it keeps to."""
+    """The upper end, rounded up, and below a limit that it is below."""
     for digits in (2, 3, 4, 5):
         shown = in_short(interval.high, ROUND_CEILING, digits)
-        if not interval.high <= limit < float(shown):
+        if not interval.high < limit or float(shown) < float(asked(limit)):
             return shown
     return asked(limit)
