@@ -3,8 +3,8 @@
 ``python tools/plain.py`` reads the pages to read, the pages of proofs and of measurements, the docstrings of public
 names and of their methods, the help of commands, and the messages of the code. It prints each sentence of more than 25
 words, each turn that is hard to read, each word for which the glossary has another, and each page whose sentences have
-more than 15 words on average; so do all docstrings together, and all messages. Pages of measurements, which list
-conditions, have no average. It exits with 1 if there are any. ``--words`` prints how many words each part of the book
+more than 15 words on average; so do all docstrings together, and all messages. Pages of measurements and
+reference have no average. It exits with 1 if there are any. ``--words`` prints how many words each part of the book
 has, and ``--words FOLDER`` how many that of another checkout has.
 """
 
@@ -174,16 +174,16 @@ def texts() -> Iterator[tuple[str, str]]:
         yield str(page.relative_to(DOCS)), page.read_text()
 
 
-def measured() -> Iterator[tuple[str, str]]:
-    """The pages of measurements, whose sentences are short but list conditions, so that their average is not."""
-    for page in pages("measurements"):
+def records() -> Iterator[tuple[str, str]]:
+    """The pages of measurements and of reference: their sentences are short, but list conditions, so no average."""
+    for page in [*pages("measurements"), *pages("reference")]:
         yield str(page.relative_to(DOCS)), page.read_text()
 
 
 def everything() -> list[str]:
     """What is not plain, in all that is to be."""
     lines = [line for name, text in texts() for line in faults(name, text)]
-    lines += [line for name, text in measured() for line in faults(name, text, average=False)]
+    lines += [line for name, text in records() for line in faults(name, text, average=False)]
     for name, parts in {"docstrings": docstrings, "--help": helps, "messages": messages}.items():
         named = list(parts())
         lines += [line for each, text in named for line in faults(each, text, average=False)]
