@@ -240,7 +240,7 @@ def main() -> None:
     page = f"""# Many classes, beside other libraries
 
 Written by benchmarks/classes.py: each line is a process of its own, after its imports and a run on a few rows. Seconds
-are the processor's, of all threads together; megabytes are the peak above the memory in use before, when the input was
+are the processor's, of all threads together. Megabytes are the peak above the memory in use before, when the input was
 there. The input is in single precision: 10,000 x 100 are 4 MB, 50,000 x 1,000 are 191 MB. A machine with {cores} cores
 and {gigabytes:.0f} GiB, {platform.machine()}, Python {platform.python_version()}, numpy {version("numpy")}; {theirs}.
 {options.note}
@@ -251,7 +251,7 @@ and {gigabytes:.0f} GiB, {platform.machine()}, Python {platform.python_version()
     page += "\n".join(lines)
     page += """
 
-A fit's value is its log loss on the rows that it was fitted to; vector and Dirichlet scaling of 1,000 classes
+A fit's value is its log loss on the rows that it was fitted to. Vector and Dirichlet scaling of 1,000 classes
 were not timed. netcal's temperature of these single-precision
 probabilities was 1, so it is given doubles. uncertainty-calibration's error of all classes is a root mean square over
 bins, less its bias. Ours is how many classes are found to err, with false-discovery control. An audit has the top

@@ -1,11 +1,10 @@
 """Is the English plain, and how long is the book?
 
-``python tools/plain.py`` reads the pages to read, the pages of proofs and of measurements, the docstrings of public
-names and of their methods, the help of commands, and the messages of the code. It prints each sentence of more than 25
-words, each turn that is hard to read, each word for which the glossary has another, and each page whose sentences have
-more than 15 words on average; so do all docstrings together, and all messages. Pages of measurements and
-reference have no average. It exits with 1 if there are any. ``--words`` prints how many words each part of the book
-has, and ``--words FOLDER`` how many that of another checkout has.
+``python tools/plain.py`` reads every page, the docstrings of public names and of their methods, the help of commands,
+and the messages of the code. It prints each sentence of more than 25 words, each turn that is hard to read, each word
+for which the glossary has another, and each page whose sentences have more than 15 words on average; so do all
+docstrings together, and all messages. It exits with 1 if there are any. ``--words`` prints how many words each part of
+the book has, and ``--words FOLDER`` how many that of another checkout has.
 """
 
 from __future__ import annotations
@@ -170,20 +169,13 @@ def texts() -> Iterator[tuple[str, str]]:
     """The pages that are to be plain."""
     for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"):
         yield name, (ROOT / name).read_text()
-    for page in [*pages("to read"), *pages("proofs"), *(DOCS / f"{name}.md" for name in sorted(MEASURED))]:
-        yield str(page.relative_to(DOCS)), page.read_text()
-
-
-def records() -> Iterator[tuple[str, str]]:
-    """The pages of measurements and of reference: their sentences are short, but list conditions, so no average."""
-    for page in [*pages("measurements"), *pages("reference")]:
+    for page in sorted(DOCS.rglob("*.md")):
         yield str(page.relative_to(DOCS)), page.read_text()
 
 
 def everything() -> list[str]:
     """What is not plain, in all that is to be."""
     lines = [line for name, text in texts() for line in faults(name, text)]
-    lines += [line for name, text in records() for line in faults(name, text, average=False)]
     for name, parts in {"docstrings": docstrings, "--help": helps, "messages": messages}.items():
         named = list(parts())
         lines += [line for each, text in named for line in faults(each, text, average=False)]

@@ -67,11 +67,11 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
     absent = [name for name in _PEERS if name not in peers]
     body = (
         f"Level {_LEVEL}; {_OURS} has 199 resamples, at which it rejects 0.045 at most. The others here have 99, at "
-        "which they reject 0.05; T-Cal with Bonferroni's correction, as in the paper, needs 599. Tests of other "
+        "which they reject 0.05. T-Cal with Bonferroni's correction, as in the paper, needs 599. Tests of other "
         "libraries reject by the p-values that they print, and a sample that they refuse is not rejected. Samples in "
         f"each cell: {some}. Calibrated ones: {calibrated}. The size of a departure is set for the test that knows it "
-        "beforehand: that many of its standard deviations, given as its distance. The last three columns are the "
-        "test's components, each by itself."
+        "beforehand. It is that many of its standard deviations, given as its distance. The last three columns are "
+        "the test's components, each by itself."
         + (f" Not installed, and left out: {', '.join(absent)}." if absent else "")
         + "\n\n## By departure, over designs and sizes\n\n"
         + table(

@@ -103,10 +103,10 @@ def one_sided(quick: bool = False, _data: Path | None = None) -> Reproduction:
     slope = np.polyfit(np.log(sizes), np.log(means["calibrated, 1,000 elements"]), 1)[0]
     note = (
         "Theorem 3: the distance of the sample (elements seen, with their rates) is at most the true one plus "
-        "epsilon. For that some 1 / epsilon^3 rows suffice, for any size of the domain. Below are upper ends: "
-        "distances of the calibrated predictors that rounding the best coupling finds, mean, least and largest of 30 "
-        "draws (pure: 5). There is no such bound from below: samples of the pure domain have a smaller distance than "
-        "it has until elements are drawn many times. Dotted: the true distances.\n\n"
+        "epsilon. For that some 1 / epsilon^3 rows suffice, for any size of the domain. Below are upper ends. They "
+        "are distances of the calibrated predictors that rounding the best coupling finds, mean, least and largest "
+        "of 30 draws (pure: 5). There is no such bound from below. Samples of the pure domain have a smaller "
+        "distance than it has until elements are drawn many times. Dotted: the true distances.\n\n"
     )
     head = ["domain", "rows", "true distance", "empirical, at most: mean", "least", "largest"]
     body = (

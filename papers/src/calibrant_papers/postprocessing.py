@@ -88,12 +88,12 @@ def table_2(quick: bool, data: Path | None) -> Reproduction:
     found = errors_after_recalibration(needed(data), runs=5 if quick else 20)
     lines = [
         "The paper's DenseNet40 on CIFAR-100 is not available, so its row cannot be computed again. These are other "
-        "networks, recalibrated on the first half of the rows and tested on the second (the paper recalibrates on "
-        "training data). *Described*: the median of 20 runs of 256 rows, as the paper's text says. *As coded*: what "
+        "networks, recalibrated on the first half of the rows and tested on the second. The paper recalibrates on "
+        "training data. *Described*: the median of 20 runs of 256 rows, as the paper's text says. *As coded*: what "
         "the authors' script feeds to its linear program instead, of all rows of the second half. It is the mean "
         "confidence and the share right of each of 15 equal-width bins that is not empty. Every bin is counted once, "
         "even with few rows. Of all but the last network only the top confidence is known, so the temperature "
-        "divides its log-odds; the last is scaled as ten classes. One number cannot correct confidences that are off "
+        "divides its log-odds. The last is scaled as ten classes. One number cannot correct confidences that are off "
         "by a shift.",
         "",
         "| network | described: as predicted | isotonic | temperature | as coded: as predicted | isotonic | "

@@ -151,8 +151,8 @@ def deviation_table(found: Sequence[Deviations]) -> tuple[str, str]:
     first = found[0]
     ratios = [d.plug_in.mean() / d.debiased.mean() for d in found]
     finding = (
-        f"The mean squared deviation of the cancelling estimator is {min(ratios):.1f} to {max(ratios):.1f} times smaller; "
-        "the paper finds the same, in a figure without numbers."
+        f"The mean squared deviation of the cancelling estimator is {min(ratios):.1f} to {max(ratios):.1f} times "
+        "smaller. The paper finds the same, in a figure without numbers."
     )
     lines = [
         f"Top label of a VGG on CIFAR-10, scaling-binning with {first.n_bins} bins on the first 5,000 rows. Draws are "
