@@ -154,7 +154,7 @@ def test_the_table_of_values_has_every_field():
         "omissions": ("The distance: too many rows.",),
         "perhaps_groups": "patient",
         "loose_limit": "The limit is loose.",
-        "costly_error": "within the limit, but correcting would improve the score.",
+        "costly_error": "a real error, within the limit: correcting would improve the score.",
         "anytime": True,
         "n_before": 12,
         "distinct": True,

@@ -205,7 +205,7 @@ def test_parts_that_err_to_both_sides_are_not_told_to_stay_as_they_are():
     answer = audit_table(frame, by="site", **options).answer
     assert answer.state in ("no evidence", "too few rows")
     assert answer.action == "look at the parts"
-    assert "in all rows together" in answer.details[0]
+    assert "in all rows" in answer.details[0]
     assert "Too low for site = a: " in answer.headline
     assert "Too high for site = b: " in answer.headline
     assert "Of segments called off, 5% may be false alarms if rows of one site are independent." in answer.headline

@@ -74,7 +74,7 @@ def test_within_the_limit_names_a_gain_everywhere():
             OpenedFrame(frame.assign(p=p)), GateRequest(y_true="y", y_prob="p", level=0.05), Listener()
         )
         assert gated.verdict == "within"
-        words = "within the limit, but correcting would improve the score (log loss) by "
+        words = "a real error, within the limit: correcting would improve the score (log loss) by "
         page = gate_as_markdown(gated).replace("\\", "")
         for text in (gated.summary(), gate_as_junit(gated), page, str(gated.to_dict())):
             assert (words in text) == told

@@ -246,7 +246,7 @@ def _say_gain(gate: GateResult, sample: Sample, rows: Rows | None, level: float,
     gain = gain_of(fitted_curve(sample, rows), level)
     if gain.matters:
         improved = f"correcting would improve the score (log loss) {gain.log_loss.summary()}"
-        listener.premise("costly_error", f"within the limit, but {improved}.")
+        listener.premise("costly_error", f"a real error, within the limit: {improved}.")
 
 
 def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:
