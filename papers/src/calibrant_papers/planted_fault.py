@@ -86,12 +86,14 @@ _PARTS = (("pair", 0), ("none", 0), ("pair", 1))
 _INTRODUCTION = """{n:,} rows of six features (`country`, `device`, `plan`, `age`, `income`, `visits`), drawn once. Every prediction is \
 the row's true chance, but where `country = jp and device = tablet`, in {broken:,} rows: there the chance is 1.35 times as high. \
 `find_segments` with its defaults forms {segments:,} segments of up to two features. MCGrad 0.1.5's `MulticalibrationError` \
-is called twice. First it has its own defaults (up to three features, three values of each, the others together). Then it has segments like ours. Its p-value \
+is called twice. First it has its own defaults (up to three features, three values of each, the others together). \
+Then it has segments like ours. Its p-value \
 is that of the worst segment as if there were no other. Its documentation takes .05 as significant and 5 sigma as strong evidence. \
 z-tests are of the sum of outcome less prediction in each of our segments. Level {level:g} throughout.
 """
 _REPAIRS = """Each is fitted to the rows above and judged on {n:,} new ones. Log score: less that of the predictions as they are, in \
-thousandths; excess: what it has above that of the true chances, in thousandths. In the planted segment: mean of prediction less true chance. \
+thousandths; excess: what it has above that of the true chances, in thousandths. In the planted segment: mean of \
+prediction less true chance. \
 Elsewhere: root of the mean squared difference from the true chance. Last, what `find_segments` says of the new rows with the repaired \
 predictions. This is one draw; [ten](segment-repair.md) say how often which is better.
 """

@@ -80,12 +80,18 @@ def segment_repair(quick: bool = False, _data: Path | None = None) -> Reproducti
     return Reproduction("Repair by segment, beside MCGrad and Platt scaling", finding, body)
 
 
-_INTRODUCTION = """Real tables have {real} runs, each of which splits the rows at random in three. Naive Bayes is fitted to the first part, repairs to its predictions for the second, and all is measured on the third. Generated tables have {drawn} runs, each with 20,000 new rows \
+_INTRODUCTION = """Real tables have {real} runs, each of which splits the rows at random in three. Naive Bayes is \
+fitted to the first part, repairs to its predictions for the second, and all is measured on the third. Generated \
+tables have {drawn} runs, each with 20,000 new rows \
 to fit and 20,000 held out, and given predictions. `ours` is `SegmentRecalibrator()`; `segments` and `boosting` are what \
 it does with that `method`, without a comparison; MCGrad 0.1.5 has its defaults. Predictions are kept {clip} away from 0 and 1.
 
-Log score: minus that of the unchanged predictions, in thousandths, with the standard error of the mean difference between runs. Of real tables it is over splits of the same rows, which are not independent. Multicalibration error: the largest range of cumulative \
-differences over its standard deviation, times that deviation of all rows. It is over all rows, features and pairs (numbers in {cells} quantile cells, at least {least} rows, as MCGrad defines it). Calibrated predictions also have one, by chance. Excess: log score minus \
+Log score: minus that of the unchanged predictions, in thousandths, with the standard error of the mean difference \
+between runs. Of real tables it is over splits of the same rows, which are not independent. Multicalibration error: \
+the largest range of cumulative \
+differences over its standard deviation, times that deviation of all rows. It is over all rows, features and pairs \
+(numbers in {cells} quantile cells, at least {least} rows, as MCGrad defines it). Calibrated predictions also have \
+one, by chance. Excess: log score minus \
 that of the true probabilities, in thousandths. Seconds are processor seconds of a run, on a machine with other work to do.
 """.replace("{clip}", "1e-12")
 
