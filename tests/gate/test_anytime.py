@@ -258,7 +258,7 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     done = [run(day, *options) for day in days]
     assert [each.exit_code for each in done] == [3, 3, 0], [each.output for each in done]
     whole = fed(*rows(900, 0.0), 300, max_distance=0.06)
-    assert done[-1].stdout.startswith(whole.reading().sentence + "\nTaken as given:\n")
+    assert done[-1].stdout.startswith(whole.reading().sentence + "\nDo: ")
     held = state.read_bytes()
     kept = json.loads(held)
     assert [each[0] for each in kept["held"]] == [300, 300, 300]
@@ -324,7 +324,7 @@ def test_the_command_adds_weighted_rows_to_a_state(tmp_path):
         write(tmp_path / f"{day}.csv", y, v, w)
         done = run(tmp_path / f"{day}.csv", *options)
         found = gate.update(y, v, sample_weight=w)
-        assert done.stdout.startswith(found.sentence + "\nTaken as given:\n")
+        assert done.stdout.startswith(found.sentence + "\nDo: ")
     assert done.exit_code == 1
     assert run("--max-distance", 0.1, "--anytime", state, "--so-far").stdout == done.stdout
     for wrong, said in (

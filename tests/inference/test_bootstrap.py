@@ -92,7 +92,7 @@ def test_both_what_is_expected_and_what_is_seen_must_be_enough():
         else:
             with pytest.raises(InputError, match="surprises"):
                 bootstrap_bounds(y, v, random_state=0)
-    with pytest.raises(InputError, match="the predictions expect 0 "):
+    with pytest.raises(InputError, match=r"the predictions expect 0\."):
         bootstrap_bounds(np.arange(400) < 100, np.zeros(400), random_state=0)
 
 

@@ -229,7 +229,8 @@ def test_no_p_value_is_below_the_probability_of_the_outcomes(seed, n, spread, se
     weights = {"sample_weight": w, "outcome_free_weights": True} if spread else {}
     found = calibration_test(y, v, **weights, n_resamples=99, random_state=0)
     seen = w / w.max() > 1e-20
-    assert found.pvalue >= _probability(y[seen], v[seen]) * (1.0 - 1e-9)
+    # Redraws alone go down to 1 in 100, by chance below a probability above that; what goes further is the tail.
+    assert found.pvalue >= min(_probability(y[seen], v[seen]), 0.01) * (1.0 - 1e-9)
 
 
 def test_the_region_holds_every_row_of_its_predictions():
