@@ -54,6 +54,15 @@ def u(m):
     return np.linspace(0.0, 1.0, m + 2)
 
 
+def no(m):
+    return np.zeros(m, bool)
+
+
+def leaf(m):
+    """Sums of one feature in m cells and where it is missing."""
+    return np.stack([np.append(r(m), 0.01), np.append(p(m), 0.1), np.ones(m + 1)], axis=1)[None] * 1.0
+
+
 def two(m):
     return np.stack([r(m), -r(m)], axis=1) - 0.1
 
@@ -307,6 +316,17 @@ ARGUMENTS = {
     "two_sample.permuted_statistics": lambda m: (
         ints(i % 2 for i in range(m)), ints([1] * m), False, np.uint64(7), 0, out(2, 1)
     ),
+    "trees.sums_by_cell": lambda m: (np.zeros((m, 2), np.int64), ints(range(m)), r(m), p(m), out(2, 1, 3)),
+    "trees.in_order": lambda m: (leaf(m)[0], m, True, 1.0, ints([0] * (m + 1))),
+    "trees.best_cut": lambda m: (leaf(m), ints([m]), np.ones(1, bool), 1.0, 1.0, 0.0, ints([0] * (m + 1)), no(m + 1)),
+    "trees.walked": lambda m: (
+        np.zeros((m, 1), np.int64),
+        ints([[0, 0]]),
+        np.ones((1, 2, 1), bool),
+        ints([[[1, -2], [-1, -3]]]),
+        np.array([[0.1, 0.2, 0.3]])[:, :3],
+        out(m),
+    ),
     "two_rows.cut_in_step": lambda m: (row(m), row(m), ints(range(m + 1))[:, None] * [1, 1], m, np.inf, 0.0),
     "walks.reach": lambda m: (r(m),),
     "walks.two_bins": lambda m: (v(m), r(m)),
@@ -399,6 +419,8 @@ QUIET = {
     **{("smooth.witness", name): KEYS for name in ("v", "key", "psi")},
     ("spreading.spread", "v"): REFUSED,
     ("tcal.resampled_statistics", "component"): REFUSED,
+    **{(f"trees.{kernel}", "sums"): REFUSED for kernel in ("in_order", "best_cut")},
+    ("trees.walked", "value"): UNREAD,
 }
 
 # Called with a sample's predictions or with cells of them, of which there is at least one.
