@@ -115,7 +115,7 @@ def test_weights_in_a_grade_are_never_surer_than_the_exact_tail(alternative):
         up, down = mass[sums >= total - 1e-12].sum(), mass[sums <= total + 1e-12].sum()
         exact = {"greater": up, "less": down, "two-sided": min(1.0, 2.0 * min(up, down))}[alternative]
         assert found.pvalues[0] >= exact - 1e-9
-        assert found.observed[0] == pytest.approx(w @ y / w.sum())
+        assert found.event_rates[0] == pytest.approx(w @ y / w.sum())
         assert found.expected[0] == pytest.approx(w @ v / w.sum())
         tried += 1
     assert tried == 32
@@ -126,7 +126,7 @@ def test_equal_weights_change_nothing_and_exposures_change_the_direction():
     v = np.repeat([0.02, 0.1], 500)
     y = (rng.random(1000) < v) * 1.0
     plain = grade_test(y, v)
-    for each in ("pvalues", "jeffreys_pvalues", "observed", "expected", "rejected"):
+    for each in ("pvalues", "jeffreys_pvalues", "event_rates", "expected", "rejected"):
         assert getattr(grade_test(y, v, sample_weight=np.full(1000, 3.0)), each) == pytest.approx(getattr(plain, each))
     y = np.zeros(1000)
     y[:5] = y[500:560] = 1.0

@@ -59,7 +59,7 @@ def test_verbalised_confidences_are_tested(tmp_path):
     done = CliRunner().invoke(app, ["audit", path, "--seed", "0"])
     assert done.exit_code == 0, done.output
     assert "This is not chance (p < 1e-15)." in done.stdout
-    assert "Predict 59% for every row, or find better predictions." in done.stdout
+    assert "Do: use 59% for every row instead, until there are better predictions." in done.stdout
     whole = CliRunner().invoke(app, ["audit", path, "--seed", "0", "--all"])
     assert whole.exit_code == 0, whole.output
     assert "calibration test (999 resamples" in " ".join(whole.stdout.split())

@@ -40,7 +40,7 @@ class GradeTestResult(TestResult):
         What each grade is called; its prediction where grades were not given.
     counts, events : tuple of int
         Obligors (trials) in the grade, and defaults (events) among them.
-    expected, observed : tuple of float
+    expected, event_rates : tuple of float
         Mean prediction and rate of events, both weighted.
     pvalues : tuple of float
         Exact binomial p-values.
@@ -61,7 +61,7 @@ class GradeTestResult(TestResult):
     counts: tuple[int, ...]
     events: tuple[int, ...]
     expected: tuple[float, ...]
-    observed: tuple[float, ...]
+    event_rates: tuple[float, ...]
     pvalues: tuple[float, ...]
     jeffreys_pvalues: tuple[float, ...]
     adjusted_pvalues: tuple[float, ...]
@@ -70,7 +70,7 @@ class GradeTestResult(TestResult):
     @property
     def mean_errors(self) -> tuple[float, ...]:
         """Rate of events minus mean prediction, by grade: positive where risk is understated."""
-        return tuple(rate - v for rate, v in zip(self.observed, self.expected, strict=True))
+        return tuple(rate - v for rate, v in zip(self.event_rates, self.expected, strict=True))
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class GradeTestResult(TestResult):
             "count": self.counts,
             "events": self.events,
             "expected": self.expected,
-            "observed": self.observed,
+            "event_rates": self.event_rates,
             "direction": self.directions,
             "pvalue": self.pvalues,
             "jeffreys_pvalue": self.jeffreys_pvalues,
@@ -213,7 +213,7 @@ def grade_test(
         counts=tuple(n.astype(np.int64).tolist()),
         events=tuple(k.astype(np.int64).tolist()),
         expected=tuple(mean.tolist()),
-        observed=tuple(observed.tolist()),
+        event_rates=tuple(observed.tolist()),
         pvalues=tuple(pvalues.tolist()),
         jeffreys_pvalues=tuple(_jeffreys(observed * effective, effective, mean, alternative).tolist()),
         adjusted_pvalues=tuple(adjusted.tolist()),
