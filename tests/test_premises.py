@@ -214,11 +214,11 @@ def test_the_baselines_limit_and_the_rows_it_lacks_are_named(tmp_path, visits, g
         assert f"worse than the baseline before.csv is {default}." in said[name], name
     premises = json.loads(said["JSON"])
     assert (premises["n_excluded"], premises["n_excluded_baseline"], premises["n_rows_baseline"]) == (0, 120, 600)
-    cell = (
-        "(limit +0.0321; in large samples)" if limit else "(limit +0.02, the default for these rows; in large samples)"
-    )
+    cell = "(limit 3.21; in large samples)" if limit else "(limit 2, the default for these rows; in large samples)"
     assert cell in said["summary"]
-    assert ("by more than 0.0321:" if limit else "by more than 0.02 (the default for these rows):") in said["junit"]
+    assert ("by more than 3.21 points:" if limit else "by more than 2 points (the default for these rows):") in said[
+        "junit"
+    ]
     assert "rows would decide" in said["summary"]
 
 

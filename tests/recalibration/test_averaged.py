@@ -176,6 +176,18 @@ def test_certain_predictions_alone_are_moved():
     assert far.predict([1e-9])[0] < 1e-6
 
 
+def test_an_interval_is_about_the_map_that_is_pooled():
+    """Where events fall as predictions rise the increasing map is flat, and far from every curve of the posterior."""
+    rng = np.random.default_rng(5)
+    p = rng.random(300)
+    found = AveragedScaling().fit(p, rng.random(300) < 1.0 - p)
+    v = np.array([0.04, 0.2, 0.8, 0.96])
+    low, high = found.interval(v).T
+    within = (found.draws(v, 2000, random_state=0) >= low) & (found.draws(v, 2000, random_state=0) <= high)
+    assert within.mean(axis=0).min() >= 0.95
+    assert ((low <= 1.0 - v) & (1.0 - v <= high)).all()
+
+
 def test_draws_spread_as_the_interval_says():
     y, p = drawn(1500, 11, lambda p: p**1.4)
     found = AveragedScaling(monotone=False).fit(p, y)

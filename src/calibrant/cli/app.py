@@ -153,8 +153,8 @@ def audit_file(
         if certificate is not None:
             progress("Certificate")
             proof = audited[0].certificate()
-            proof.confirm(files[0])
             with writing("--certificate"):
+                proof.confirm(files[0])
                 proof.write(certificate)
         progress.stop()
         show(result.to_json() if json else page(result, everything=everything))

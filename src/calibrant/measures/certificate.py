@@ -90,10 +90,12 @@ class Certificate(Result):
         ------
         InputError
             If the checker cannot read the file or refuses; the message has its reason.
+        FileError
+            If there is no room for the certificate beside it.
         """
         with TemporaryDirectory() as folder:
             proof = Path(folder) / "certificate.json"
-            proof.write_text(self.to_json(), encoding="utf-8")
+            self.write(proof)
             try:
                 check(os.fspath(data), str(proof))
             except (ValueError, TypeError, OSError, csv.Error) as problem:

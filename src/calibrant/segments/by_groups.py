@@ -171,10 +171,10 @@ class ByGroups:
         return low, np.where(many, np.minimum(totals.bias + reach, 1.0 - mean), high)
 
 
-def _needed(candidates: SegmentCandidates, level: float) -> FloatArray:
+def _needed(candidates: SegmentCandidates, share: float) -> FloatArray:
     """The log of the e-value that each segment needs; its share of the error is one over the root of those like it."""
     all_shares = float(logsumexp(-0.5 * candidates.handicap))
-    return np.asarray(0.5 * candidates.handicap + all_shares - math.log(level))
+    return np.asarray(0.5 * candidates.handicap + all_shares - math.log(share))
 
 
 def _scores(parts: GroupSums, candidates: SegmentCandidates, squares: FloatArray) -> FloatArray:

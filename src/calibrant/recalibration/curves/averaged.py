@@ -333,11 +333,11 @@ class AveragedCurve(Curve):
         grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
         weight, corrections, variance = self._posterior(grid)
         self.log_odds_, self.corrected_ = grid, _log_odds_of_mean(weight, grid + corrections, np.sqrt(variance))
-        self.spread_ = np.sqrt(weight @ (variance + (grid + corrections - self.corrected_) ** 2))
         if self.monotone:
             light = 1e-6 * cells.rows.sum()  # of points between the cells
             rows_at = light + np.bincount(np.searchsorted(grid, cells.x), cells.rows, grid.size)
             self.corrected_ = isotonic(self.corrected_, rows_at)[0]
+        self.spread_ = np.sqrt(weight @ (variance + (grid + corrections - self.corrected_) ** 2))
 
     def moments(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of the posterior corrections at log-odds x, monotone or not."""
