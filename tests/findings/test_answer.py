@@ -327,7 +327,7 @@ def test_a_segment_that_errs_much_is_named_where_all_rows_together_err_little():
     ).answer
     assert (found.state, found.action) == ("too small to matter", "look at the parts")
     assert found.headline.startswith("Too high for part = c: 3")
-    assert found.details[0].endswith("In that segment it is not too small.")
+    assert found.details[0].endswith("In that segment it is not small.")
 
 
 @pytest.mark.slow
@@ -484,7 +484,7 @@ def test_calibrated_rows_hear_how_large_an_error_may_hide_and_how_many_rows_show
             most = re.fullmatch(hide, found.details[0])[1]
             rows = r"([0-9,]+) to ([0-9,]+) rows in all \(these included\)"
             use = rf"Do: use the predictions if an error of {most} points is all right for you\."
-            do = rf"{use} If not, collect {rows} first, to rule out an error of more than 2 points\."
+            do = rf"{use} If not, collect {rows} first\. They may decide whether the error is above 2 points\."
             fewest, largest = (int(each.replace(",", "")) for each in re.fullmatch(do, found.details[1]).groups())
             assert 1_500 < fewest < largest
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from scipy.special import expit, logit
 from typer.testing import CliRunner
 
 from calibrant import (
@@ -55,7 +56,13 @@ def test_what_is_said_of_chance_goes_by_group():
     unbounded = audit(y, v, groups=group, **OPTIONS)
     assert unbounded.gate is None
     assert unbounded.population is None
+    assert unbounded.sentences[0] == (
+        "No sign of error, but groups are too few (60 count as 23; 30 are needed; 600 rows)."
+    )  # at their most dependent
     do = "Do: run this again with --max-weight (in Python max_weight), the most rows that one group can ever have: "
+    rng = np.random.default_rng(0)
+    p = rng.random(1_200)
+    unbounded = audit(rng.random(1_200) < p, p, groups=np.arange(1_200) // 10, **OPTIONS)
     assert f"{do}that bounds the error." in unbounded.sentences
 
 
@@ -257,3 +264,18 @@ def test_exposures_are_asked_about(name):
     table = pa.table({"label": [0, 1], "score": [0.2, 0.7], name: [1.0, 3.0]})
     with pytest.raises(InputError, match=f"column '{name}' may hold weights"):
         audit_table(table)
+
+
+def test_hospitals_whose_signs_say_too_little_have_level_and_slope():
+    """Forty hospitals with many events each: at their most dependent they count as fewer than thirty."""
+    rng = np.random.default_rng(0)
+    hospital = np.repeat(np.arange(40), 100)
+    p = rng.beta(2.0, 5.0, 4_000)
+    y = rng.random(4_000) < expit(0.6 * logit(p))
+    found = audit(y, p, groups=hospital, n_resamples=99, random_state=0)
+    assert found.group_line.what == "rows"
+    assert found.group_line.worth < 30
+    assert "the calibration slope is " in found.answer.headline
+    assert "No sign of error (" not in found.answer.headline
+    half = hospital < 20
+    assert audit(y[half], p[half], groups=hospital[half], n_resamples=99).answer.direction == found.answer.direction

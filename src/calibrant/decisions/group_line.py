@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.estimate import Estimate
 from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, observed_expected, robust_scales
@@ -15,7 +17,7 @@ from calibrant.door.ends import confidence
 from calibrant.door.outwards import fixed_outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result
-from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
+from calibrant.resampling.comonotone import LEAST_GROUPS, number_for_signs, too_few
 
 LEAST_FOR_A_LINE = 6.0
 """So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/known-rows.md)."""
@@ -103,8 +105,13 @@ def group_line(rows: Rows, level: float) -> GroupLine | None:
     cases = Cases(rows.y_true / rows.count, rows.y_prob, w, None, rows.group).single()
     worth, what = cases.worth
     line = LogitLine.of(cases)
-    if not LEAST_FOR_A_LINE <= worth < LEAST_GROUPS or line is None:
+    if worth < LEAST_FOR_A_LINE or line is None:
         return None
+    if worth >= LEAST_GROUPS:  # events are many; at their most dependent the groups may be few all the same
+        number = number_for_signs(rows.group, rows.y_prob, np.broadcast_to(1.0 if w is None else w, rows.y_prob.shape))
+        worth, what = float(number.max()), "rows"
+        if worth >= LEAST_GROUPS:
+            return None
     allowed, scales = cases.normal_quantile(0.5 * level) ** 2, robust_scales(cases, line)
     slope = intercept_and_slope(line, allowed, scales)[1]
     ratio = observed_expected(cases, line, allowed, in_the_large(line, allowed, scales))

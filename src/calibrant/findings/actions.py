@@ -107,8 +107,8 @@ def _collect(answer: Answer, audit: Audit) -> str:
         return "use the predictions if that is all right for you. If not, collect more rows first."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     use = f"use the predictions if an error of {most} is all right for you"
-    rule_out = f"That rules out an error of more than {in_points(asked(answer.max_distance))}"
-    return f"{use}. If not, collect {rows_to_collect(audit.gate)} first. {rule_out}."
+    decide = f"They may decide whether the error is above {in_points(asked(answer.max_distance))}"
+    return f"{use}. If not, collect {rows_to_collect(audit.gate)} first. {decide}."
 
 
 def _more_groups(audit: Audit) -> str:

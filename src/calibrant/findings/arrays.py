@@ -12,12 +12,11 @@ import numpy as np
 
 from calibrant.decisions.cost import Cost, cost_from_sample
 from calibrant.decisions.curve import Acting, acting_from_sample
-from calibrant.decisions.group_line import GroupLine, group_line
+from calibrant.decisions.group_line import group_line
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
 from calibrant.door.ends import Bracket
-from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
 from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
@@ -41,7 +40,6 @@ from calibrant.measures.lower import lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
-from calibrant.resampling.redraw import check_groups
 from calibrant.threads import beside
 
 _COSTLY = 100_000
@@ -335,7 +333,7 @@ def audit_sample(
         sampling_fractions=fractions_of(rows),
         fractions_given=request.sampling_fractions is not None,
         n_groups=None if rows is None else rows.n_groups,
-        group_line=_line(rows, level),
+        group_line=None if rows is None else group_line(rows, level),
         trials=trials,
         max_weight=None if draws is None else draws.most,
         default_limit=max_distance is None,
@@ -345,16 +343,6 @@ def audit_sample(
         cost_of_acting=cost,
         acting=acting,
     )
-
-
-def _line(rows: Rows | None, level: float) -> GroupLine | None:
-    """Level and slope by groups, where these are too few for more."""
-    try:
-        if rows is not None:
-            check_groups(rows)
-    except InputError:
-        return None if rows is None else group_line(rows, level)
-    return None
 
 
 def _too_many(measure: Measure, sample: Sample) -> str | None:

@@ -173,7 +173,7 @@ class Gated(Result):
             return "Do: use the predictions as they are."
         if self.verdict == "beyond":
             return "Do: do not use the predictions yet; calibrant audit shows where they err and what to correct."
-        return "Do: do not use the predictions yet; collect more rows and gate them again."
+        return "Do: do not use the predictions yet if the limit matters; collect more rows and gate them again."
 
     @property
     def what(self) -> str:

@@ -107,15 +107,20 @@ def enough_for_signs(
     is to be at least `least`, by default 30: an effective number of groups, less where events are rare. Outcomes have
     no part in it.
     """
-    least = LEAST_GROUPS if least is None else least
+    return number_for_signs(group, v, weight) >= (LEAST_GROUPS if least is None else least)
+
+
+def number_for_signs(group: IntArray, v: FloatArray, weight: FloatArray) -> FloatArray:
+    """The effective number of groups in each row's range, of `enough_for_signs`; infinite where nothing can vary."""
     chance = -np.frexp(v * (1.0 - v))[1].astype(np.int64)
-    many = np.ones(chance.size, dtype=np.bool_)
+    number = np.full(chance.size, np.inf)
     for each in np.unique(chance):
         here = chance == each
         steps = GroupSteps.of(group[here], v[here], weight[here])
         second, fourth = (math.fsum(steps.moment(power).tolist()) for power in (2, 4))
-        many[here] = second**2 >= least * fourth
-    return many
+        if fourth > 0.0:
+            number[here] = second**2 / fourth
+    return number
 
 
 def joined(by_signs: float, bound: float, variance: FloatArray, signed: npt.NDArray[np.bool_]) -> float:
