@@ -99,7 +99,9 @@ class Certificate(Result):
             try:
                 check(os.fspath(data), str(proof))
             except (ValueError, TypeError, OSError, csv.Error) as problem:
-                allowed = "it reads CSV with a header and commas, outcomes 0 and 1 or, with pos_label, words"
+                allowed = (
+                    "it reads CSV of this machine with a header and commas, outcomes 0 and 1 or with a named event"
+                )
                 raise InputError(
                     "certificate", f"is not confirmed by the checker: {problem}", allowed=allowed
                 ) from None
