@@ -179,7 +179,7 @@ def test_what_cannot_be_searched_by_groups_is_refused(monkeypatch):
     with pytest.raises(InputError, match="names 'g', the column of groups"):
         find_segments(table, **NAMES, features=["a", "g"], **OPTIONS)
     few = table.filter(pl.col("g").is_in([f"g{k}" for k in range(20)])).with_columns(w=pl.int_range(200) % 7 + 1)
-    with pytest.raises(InputError, match="groups: are too few for signs, and weights may tell outcomes"):
+    with pytest.raises(InputError, match="groups: are too few to test weighted rows by groups"):
         find_segments(few, **NAMES, sample_weight="w", **OPTIONS)
     monkeypatch.setattr("calibrant.tables.frames.MANY_ROWS", 100)
     with pytest.raises(InputError, match="groups: cannot be searched by in a table of so many rows"):

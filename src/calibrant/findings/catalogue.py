@@ -97,6 +97,8 @@ def answer(audit: Audit) -> Answer:
     line = audit.group_line
     by_line = None if line is None or proved else line.direction
     direction = audit.reliability.direction if proved else by_line
+    if audit.advice.backwards:  # neither too high nor too low: the other way round
+        direction = None
     value = audit.measures["lower_calibration_distance"].value
     found = Answer(
         state=state,

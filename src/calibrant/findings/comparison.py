@@ -149,7 +149,7 @@ class Comparison(Finding):
         if better and len(correct) == len(fine) == 1 and correct[0].startswith(worse) and rank[better] >= rank[worse]:
             before = f"use {better}, or {before}"
         said = "; ".join([*([before] if before else []), *fine, *other])
-        return f"{DO}{said}." if before else f"{said[0].upper()}{said[1:]}."
+        return f"{DO if before else ''}{said}."
 
     @property
     def _on(self) -> str:

@@ -79,7 +79,9 @@ def gate_as_junit(result: Gated) -> str:
             ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": message})
         else:
             ElementTree.SubElement(case, "system-out").text = message
-    ElementTree.SubElement(suite, "system-out").text = _printable(" ".join((result.action, *result.premises.sentences)))
+    ElementTree.SubElement(suite, "system-out").text = _printable(
+        " ".join(filter(None, (result.warning, result.action, *result.premises.sentences)))
+    )
     return _as_text(root)
 
 

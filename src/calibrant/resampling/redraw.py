@@ -21,7 +21,9 @@ from calibrant.threads import in_blocks
 LEAST_SURPRISES = 5
 """Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""
 
-FEW_AND_WEIGHTED = "are too few for signs, and weights may tell outcomes, so that nothing is bounded beside them"
+FEW_AND_WEIGHTED = (
+    "are too few to test weighted rows by groups; where weights may tell outcomes no bound takes a test's place"
+)
 
 Statistic = Callable[[FloatArray], float]
 """Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""
