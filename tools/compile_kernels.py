@@ -41,6 +41,7 @@ COMMANDS = (
     "audit rows.csv --unweighted --drift day",
     "audit rows.csv --unweighted --y-prob y_prob --y-prob other",
     "audit classes.csv",
+    "audit sharpened.csv",
     "gate rows.csv --unweighted --max-distance 0.05",
     "gate rows.csv --unweighted --max-distance 0.05 --by country",
     "gate rows.csv --unweighted --max-distance 0.05 --groups customer --max-weight 30",
@@ -48,7 +49,7 @@ COMMANDS = (
 
 
 def write_rows(folder: Path) -> None:
-    """Forecasts that are calibrated, that are not, and of three classes."""
+    """Forecasts that are calibrated, that are not, and of three classes in both states."""
     rng = np.random.default_rng(0)
     n = 3000
     p = rng.random(n)
@@ -61,7 +62,8 @@ def write_rows(folder: Path) -> None:
     classes = rng.dirichlet(np.ones(3), n).round(6)
     classes[:, 2] = 1.0 - classes[:, 0] - classes[:, 1]
     label = (rng.random(n)[:, None] > classes.cumsum(axis=1)[:, :2]).sum(axis=1)
-    write(folder / "classes.csv", {"y_true": label, **{f"p{k}": classes[:, k] for k in range(3)}})
+    for name, rates in (("classes", classes), ("sharpened", classes**3 / (classes**3).sum(axis=1, keepdims=True))):
+        write(folder / f"{name}.csv", {"y_true": label, **{f"p{k}": rates[:, k] for k in range(3)}})
 
 
 def write(path: Path, columns: dict[str, np.ndarray]) -> None:
