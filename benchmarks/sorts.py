@@ -104,7 +104,7 @@ def main(sizes: list[int]) -> None:
             f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
         )
         head, mark, _ = TABLE.read_text().partition("<!-- table -->\n")
-        TABLE.write_text(f"{head}{mark}\n{machine}, numpy {np.__version__}\n\n" + "\n".join(lines) + "\n")
+        TABLE.write_text(f"{head}{mark}\n{machine}\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
