@@ -25,12 +25,12 @@ TESTS = (
     "tests/measures/test_distance_exact.py",
     "tests/cli/test_cli.py",
 )
-COMMANDS = (
-    ("audit", "--help"),
-    ("demo", "--folder", "."),
-    ("audit", "rows.csv", "--by", "country", "--drift", "day", "--html", "report.html"),
-    ("gate", "rows.csv", "--max-distance", "0.2"),
-)
+COMMANDS = {  # and the exit code of each
+    ("audit", "--help"): 0,
+    ("demo", "--folder", "."): 0,
+    ("audit", "rows.csv", "--by", "country", "--drift", "day", "--html", "report.html"): 1,
+    ("gate", "rows.csv", "--max-distance", "0.2"): 0,
+}
 
 
 def write_rows(path: Path) -> None:
@@ -53,11 +53,11 @@ def main() -> int:
         venv = Path(folder) / "venv"
         python, command = str(venv / "bin" / "python"), str(venv / "bin" / "calibrant")
         install = ["uv", "pip", "install", "--quiet", "--python", python, "--resolution", chosen.resolution]
-        steps: list[tuple[list[str], Path]] = [
-            (["uv", "venv", "--quiet", "--python", chosen.python, str(venv)], ROOT),
-            ([*install, f"calibrant[test] @ {ROOT.as_uri()}"], ROOT),
-            (["uv", "pip", "list", "--python", python], ROOT),
-            *(([command, *arguments], Path(folder)) for arguments in COMMANDS),
+        steps: list[tuple[list[str], Path, int]] = [
+            (["uv", "venv", "--quiet", "--python", chosen.python, str(venv)], ROOT, 0),
+            ([*install, f"calibrant[test] @ {ROOT.as_uri()}"], ROOT, 0),
+            (["uv", "pip", "list", "--python", python], ROOT, 0),
+            *(([command, *arguments], Path(folder), code) for arguments, code in COMMANDS.items()),
             (
                 [
                     python,
@@ -72,13 +72,16 @@ def main() -> int:
                     *TESTS,
                 ],
                 ROOT,
+                0,
             ),
         ]
         write_rows(Path(folder) / "rows.csv")
-        for step, where in steps:
+        for step, where, expected in steps:
             print("+", *step, flush=True)
-            if code := subprocess.run(step, cwd=where, env=environment, check=False).returncode:
-                return code
+            code = subprocess.run(step, cwd=where, env=environment, check=False).returncode
+            if code != expected:
+                print(f"exit code {code}; {expected} was expected")
+                return code or 1
     return 0
 
 
