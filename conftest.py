@@ -1,5 +1,6 @@
 """What holds for every test, and modules that are not collected because their library is not installed."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -71,6 +72,13 @@ def pytest_collection_modifyitems(config, items):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def pytest_collection_finish():
+    """Commands are built once: Typer's runner would build all of them, and their help, for each that is run."""
+    runner = sys.modules.get("typer.testing")
+    if runner is not None:
+        runner._get_command = functools.cache(runner._get_command)
 
 
 @pytest.fixture

@@ -39,12 +39,13 @@ FLOORS = (
 # Room -> the third-party libraries that it has a reason for.
 LIBRARIES: dict[str, set[str]] = {
     "kernels": {"numpy", "numba", "llvmlite"},
+    "threads": {"numpy", "threadpoolctl"},
     "door": {"numpy", "narwhals"},
     "measures": {"numpy", "scipy"},
     "synthetic": {"numpy"},
     "exits": {"scipy"},
     "resampling": {"numpy", "sklearn"},
-    "recalibration": {"numpy", "scipy", "sklearn", "narwhals", "threadpoolctl"},
+    "recalibration": {"numpy", "scipy", "sklearn", "narwhals"},
     "inference": {"numpy", "scipy"},
     "decisions": {"numpy", "scipy", "matplotlib"},
     "sketch": {"numpy", "pyarrow", "narwhals"},
@@ -52,7 +53,7 @@ LIBRARIES: dict[str, set[str]] = {
     "drift": {"numpy"},
     "gate": {"numpy"},
     "segments": {"numpy", "scipy", "narwhals", "pyarrow"},
-    "findings": {"numpy", "scipy", "matplotlib", "threadpoolctl"},
+    "findings": {"numpy", "scipy", "matplotlib"},
     "report": {"numpy", "matplotlib", "jinja2", "markupsafe"},
     "scoring": {"numpy", "sklearn"},
     "torch": {"numpy", "torch"},

@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Generic, ParamSpec, TypeVar
+from functools import cache
+from typing import Any, Generic, ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -18,6 +19,20 @@ WORTH_A_THREAD = 2_000_000  # labels drawn; less is done at once
 def processors() -> int:
     """How many processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def one_thread() -> Any:
+    """Have NumPy's matrix library use one thread, as a context: sums then do not depend on the number of processors."""
+    return _matrix_library().limit(limits=1)
+
+
+@cache
+def _matrix_library() -> Any:
+    """Looked for once: that reads the addresses of all libraries, which took a quarter of a small audit."""
+    import numpy  # noqa: F401  # which loads it
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multiple: int = 1) -> None:

@@ -2,7 +2,9 @@
 
 import threading
 
+import numpy  # noqa: F401  # whose matrix library it is
 import pytest
+from threadpoolctl import threadpool_limits
 
 from calibrant import threads as of_threads
 from calibrant.threads import beside
@@ -67,3 +69,14 @@ def test_where_no_processors_are_set_aside_all_are_used(monkeypatch):
         done = []
         of_threads.in_blocks(lambda _, last, done=done: done.append(last), 120, work=10**9, multiple=5)
         assert len(done) == calls
+
+
+def test_the_matrix_library_has_one_thread_inside_and_as_many_as_before_outside():
+    def now():
+        return [each["num_threads"] for each in of_threads._matrix_library().info()]
+
+    for before in (2, 3):
+        with threadpool_limits(before, user_api="blas"):
+            with of_threads.one_thread():
+                assert now() == [1]
+            assert now() == [before]

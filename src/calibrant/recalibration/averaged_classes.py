@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
-from threadpoolctl import threadpool_limits
 
 from calibrant.door.classes import MulticlassSample
 from calibrant.kernels.softmax import bent_loss, softmax_and_loss
@@ -33,6 +32,7 @@ from calibrant.recalibration.kinds import (
 )
 from calibrant.recalibration.multiclass import MulticlassRecalibrator, inner_softmax, log_probabilities, masses
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax
+from calibrant.threads import one_thread
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -159,7 +159,7 @@ class AveragedClassScaling(MulticlassRecalibrator):
         n = 1.0 / float((mass**2).sum())
         self.clip_ = _clip(table, mass * n)
         score = log_probabilities(table, self.clip_)
-        with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
+        with one_thread():  # more threads would round otherwise
             shared = _averaged(shared_members(score, label, mass * n))
             self.factor_, self.bend_ = 1.0 + float(shared.at[0]), float(shared.at[1])
             own = _averaged(own_members(self._first(score), label, mass, n, stop))

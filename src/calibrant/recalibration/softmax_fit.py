@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from calibrant.kernels.softmax import curved, errors, softmax_and_loss, spreads
+from calibrant.threads import one_thread
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ def fit_softmax(
     if `stop` says so first. One thread: sums must not depend on the number of processors, and products
     this small gain nothing by more.
     """
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         return _fit(problem, start, stop, _NEAR * float(problem.free.sum()) if near is None else near)
 
 
@@ -207,7 +207,7 @@ def spread_between(problem: SoftmaxProblem, weights: FloatArray) -> float:
     errors(probability, problem.label, problem.mass, error)
     spreads(probability, problem.mass, spread)
     at, x = np.arange(k), problem.x
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         slope, mean, square = x.T @ error, x.T @ spread, (x**2).T @ spread
         cross = x.T @ (spread * x)
     total, own, own_square = spread.sum(axis=0), mean[at, at], square[at, at]

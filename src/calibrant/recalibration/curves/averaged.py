@@ -14,7 +14,6 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from calibrant.door.arguments import flag
 from calibrant.door.rows import Rows
@@ -24,6 +23,7 @@ from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.curves.base import Curve, Levels
 from calibrant.recalibration.curves.registry import register_map
 from calibrant.recalibration.kinds import check
+from calibrant.threads import one_thread
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -326,7 +326,7 @@ class AveragedCurve(Curve):
 
     def fit_cells(self, cells: LogitCells, basis: Basis) -> None:
         """Fit the map to cells, by given columns."""
-        with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
+        with one_thread():  # more threads would round otherwise
             members, self.log_evidence_ = fitted_members(cells, basis)
         self.members_, self.basis_, self.cells_ = members, basis, cells
         self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}
@@ -348,7 +348,7 @@ class AveragedCurve(Curve):
     def _posterior(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weights of the members, and by member mean and variance of the correction at log-odds x."""
         weight = np.array([each.weight for each in self.members_])
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread():
             columns = self.basis_(x)
             corrections = np.stack([columns @ each.coefficients for each in self.members_])
             variance = np.stack([((columns @ each.root) ** 2).sum(axis=1) for each in self.members_])
@@ -373,7 +373,7 @@ class AveragedCurve(Curve):
             member, of_it = self.members_[k], which == k
             normal = rng.standard_normal((int(of_it.sum()), member.root.shape[1]))
             coefficients[of_it] = member.coefficients + normal @ member.root.T
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread():
             return np.asarray(x + coefficients @ self.basis_(x).T)
 
     def log_odds(self, prediction: FloatArray) -> FloatArray:
