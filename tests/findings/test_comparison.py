@@ -302,3 +302,13 @@ def test_what_items_refuse_and_what_they_need(tmp_path):
     assert "--items: of 0.csv: row 199" in run(short, first, "--items", "question").stderr
     assert "in order, but 200 on one side and 199" in run(first, short, "--items", "in order").stderr
     assert "--items: cannot be used: a log" in run(log, first, "--items", "doc_id").stderr
+
+
+@pytest.mark.slow
+def test_ids_of_a_text_file_are_read_as_they_are_written(tmp_path):
+    # 007 and 7 were one item across files, for columns of numbers in text are numbers elsewhere.
+    files = [tmp_path / f"{name}.csv" for name in ("codes", "numbers")]
+    for file, ids in zip(files, (["007", "8"], [7, 8]), strict=True):
+        pd.DataFrame({"id": ids, "y_true": [0, 1], "y_prob": [0.2, 0.7]}).to_csv(file, index=False)
+    done = CliRunner().invoke(app, ["audit", *map(str, files), "--items", "id", "--resamples", "0"])
+    assert "--items: of codes.csv: row 0 is '007', which the other side lacks" in done.stderr

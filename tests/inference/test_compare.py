@@ -125,7 +125,7 @@ def test_what_is_refused():
         compare_calibration([0, 1], [0.2, 0.8], [0.2, 0.8], measure="accuracy")
     with pytest.raises(InputError, match="n_resamples"):
         compare_calibration([0, 1], [0.2, 0.8], [0.2, 0.8], n_resamples=10)
-    with pytest.raises(InputError, match="y_true: has 2 rows but y_prob_b has 3"):
+    with pytest.raises(InputError, match="y_prob_b: has 3 rows, and y_true 2; give y_true_b"):
         compare_calibration([0, 1], [0.2, 0.8], [0.2, 0.8, 0.5])
     y, v = drawn(50, 0)
     for wrong in (float("nan"), "much", None):

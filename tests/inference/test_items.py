@@ -9,6 +9,7 @@ from scipy.special import expit, logit, ndtr
 from calibrant import InputError, compare_calibration, smooth_calibration_error
 from calibrant.inference import compare_all
 from calibrant.inference.comparison.dependent import TwoDependentOutcomes
+from calibrant.inference.comparison.items import matched
 
 FEW = {"n_resamples": 99, "random_state": 0}
 
@@ -51,6 +52,8 @@ def test_pairs_are_worth_more_than_two_samples():
     paired = compare_calibration(y[0], v[0], v[1], y_true_b=y[1], items="in order", **FEW)
     apart = compare_calibration(y[0], v[0], v[1], y_true_b=y[1], **FEW)
     assert paired.interval.width < 0.85 * apart.interval.width
+    assert apart.summary().endswith("if both are about the same items, give items and items_b for a shorter interval")
+    assert "same items" not in paired.summary()
     # The same outcomes: noise hides nothing of an error that the other lacks. With as much as it hides of outcomes that
     # differ, intervals would be .66 as wide as two samples' here, and 1.08 as wide in the worst of 8 such samples.
     near, widths = v[1] ** 1.001, []
@@ -109,6 +112,30 @@ def test_models_by_holm_are_the_pairs_one_by_one():
         compare_all({"sure": y[0]}, predictions, items="in order", n_resamples=199)
 
 
+TIMES = ["2026-01-01", "2026-01-02", "2026-01-03"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "others"),
+    [
+        ([7, 8, 9], ["8", "9", "7"]),
+        (np.array([7.0, 8.0, 9.0]), [8, 9, 7]),
+        (["007", "8", "1.5"], ["8", 1.5, "007"]),
+        (np.array(TIMES, "M8[ns]"), np.array(TIMES[1:] + TIMES[:1], "M8[ns]")),
+        ([2**60, 2**60 + 1, "a"], [str(2**60 + 1), "a", 2**60]),
+    ],
+)
+def test_ids_are_the_same_if_they_are_written_alike(ids, others):
+    assert matched(ids, others, (3, 3)).tolist() == [2, 0, 1]
+
+
+def test_truth_values_are_no_numbers():
+    assert matched([True, False], np.array([False, True]), (2, 2)).tolist() == [1, 0]
+    for others in ([1, 0], ["True", "False"]):
+        with pytest.raises(InputError, match="items_b: are numbers or text, and those of the other side truth values"):
+            matched([True, False], others, (2, 2))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -118,6 +145,12 @@ def test_models_by_holm_are_the_pairs_one_by_one():
         ({"items": [1, 2, 3], "items_b": [4, 1, 2]}, "items: row 2 is 3, which the other side lacks; keep the items"),
         ({"items": [1, 2, None], "items_b": [4, 1, 2]}, "items: row 2 is missing"),
         ({"items": [1, 2], "items_b": [4, 1, 2]}, "items: has shape"),
+        ({"items": ["007", "8", "9"], "items_b": [7, 8, 9]}, "items: row 0 is '007', which the other side lacks"),
+        ({"items": ["7", "8", "9"], "items_b": ["007", "8", "9"]}, r"written alike \(007 is not 7\)"),
+        ({"items": ["7", "8", 7], "items_b": [7, 8, 9]}, "items: row 2 is 7 again, as row 0; each id stands once"),
+        ({"items": [True, 2, 3], "items_b": [1, 2, 3]}, "items: mixes numbers or text and truth values"),
+        ({"items": np.array(TIMES, "M8[D]"), "items_b": TIMES}, "items_b: are numbers or text, and those .* times"),
+        ({"items": [1, 2, 2.0**60], "items_b": [1, 2, 2**60]}, r"items: row 2 is 1\.15\S*e\+18, which has lost digits"),
         ({"items": "in order", "items_b": [4, 1, 2]}, "items_b: has no effect"),
         ({"items": "in order", "sample_weight": [1, 2, 3]}, "sample_weight: cannot be used here"),
         ({"items": "in order", "trials": [1, 2, 3]}, "trials: cannot be used here"),
@@ -133,6 +166,8 @@ def test_what_is_refused(options, said):
 
 def test_unequal_numbers_have_no_order():
     y, v = np.arange(9) % 2, np.full(9, 0.5)
+    with pytest.raises(InputError, match=r"y_prob_b: has 8 rows, and y_true 9; .* also items and items_b"):
+        compare_calibration(y, v, v[:8])
     with pytest.raises(InputError, match="items: are in order, but 9 on one side and 8 on the other"):
         compare_calibration(y, v, v[:8], y_true_b=y[:8], items="in order")
 

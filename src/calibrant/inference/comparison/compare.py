@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, one_of
-from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
@@ -33,6 +33,9 @@ _LEAST_ROWS = 8
 LEAST_FOR_A_DIFFERENCE = 6
 """So many equal groups the events, and the non-events, must be worth (docs/reproductions/known-rows.md)."""
 _SURPRISES = 16.0  # so many more would be needed for few events to tell the error: measured, not derived
+
+_SAME_ITEMS = "; if both are about the same items, give items and items_b for a shorter interval"
+"""What is said of as many outcomes of the second predictor as of the first."""
 
 Evaluate = Callable[..., float]
 """Takes outcomes and predictions, perhaps weights, and gives the error."""
@@ -94,6 +97,7 @@ class ComparisonResult(TestResult):
         return (
             f"{claim}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
             f"{low} and {high} with {confidence(self.level)} confidence (p = {self.pvalue:.2g})"
+            f"{_SAME_ITEMS * self.premise.endswith(_SAME_ITEMS)}"
         )
 
 
@@ -194,6 +198,10 @@ def compare_calibration(
     if y_true_b is None:
         columns = (sample_weight, trials, groups, outcome_free_weights)
         rows_a = read_predictor("y_prob_a", y_true, y_prob_a, *columns)
+        n_rows, own = rows_a.y_prob.size, as_numbers(y_prob_b, "y_prob_b").size
+        if own != n_rows:
+            ways = "give y_true_b, the second's own outcomes; of the same items also items and items_b"
+            raise InputError("y_prob_b", f"has {counted(own, 'row')}, and y_true {n_rows:,}", allowed=ways)
         rows_b = read_predictor("y_prob_b", y_true, y_prob_b, *columns)
         return compare_calibration_on_rows(rows_a, rows_b, paired=True, **options)
     if items is not None:
@@ -237,6 +245,7 @@ def compare_calibration_on_rows(
     noise = Noise.of(halved, min(d.surprises for d in draws))
     missed = _apart(draws, evaluate, value, level, n_resamples, rng)
     premise = f"{INDEPENDENT}, those of one predictor from those of the other"
+    premise += _SAME_ITEMS * (rows_a.y_prob.size == rows_b.y_prob.size)
     return _concluded(value, noise, missed, level, n_resamples, words, premise)
 
 

@@ -183,10 +183,13 @@ def matched(
 ) -> IntArray:
     """For each of the first's items the place of the same one among the second's.
 
+    Ids are the same if they are written alike: 7, 7.0 and the text "7" are, "007" and "7" are not. Truth values and
+    times are the same as others of their kind only.
+
     Raises
     ------
     InputError
-        If an id stands twice on a side, or on one side alone; without ids, if sizes differ.
+        If an id stands twice on a side, or on one side alone; if kinds differ; without ids, if sizes differ.
     """
     if isinstance(items, str):
         if items != IN_ORDER:
@@ -200,29 +203,84 @@ def matched(
         return np.arange(sizes[0])
     if items_b is None:
         raise InputError(names[1], "is missing: ids of the second's items", allowed=_WAYS)
-    sides = [_ids(ids, size, name) for ids, size, name in zip((items, items_b), sizes, names, strict=True)]
-    place = {each: k for k, each in enumerate(sides[1])}
-    for own, other, name in ((sides[0], place, names[0]), (sides[1], dict.fromkeys(sides[0]), names[1])):
-        alone = [k for k, each in enumerate(own) if each not in other]
+    sides = [_Ids.of(ids, size, name) for ids, size, name in zip((items, items_b), sizes, names, strict=True)]
+    kinds = [each.kind for each in sides]
+    if kinds[0] != kinds[1]:
+        raise InputError(names[1], f"are {kinds[1]}, and those of the other side {kinds[0]}", allowed="give one kind")
+    places = [{each: k for k, each in enumerate(side.written)} for side in sides]
+    for own, other, name in ((sides[0], places[1], names[0]), (sides[1], places[0], names[1])):
+        alone = [k for k, each in enumerate(own.written) if each not in other]
         if alone:
-            first = f"row {alone[0]} is {own[alone[0]]!r:.40}, which the other side lacks"
+            first = f"row {alone[0]} is {own.shown(alone[0])}, which the other side lacks"
             more = f", as it does {len(alone) - 1:,} more" if alone[1:] else ""
-            raise InputError(name, first + more, row=alone[0], allowed="keep the items that both have")
-    return np.array([place[each] for each in sides[0]])
+            allowed = "keep the items that both have; ids are the same if they are written alike (007 is not 7)"
+            raise InputError(name, first + more, row=alone[0], allowed=allowed)
+    return np.array([places[1][each] for each in sides[0].written])
 
 
-def _ids(ids: Any, size: int, name: str) -> list[Any]:
-    """Ids of one side, each once."""
-    try:
-        read_groups(ids, size)
-    except InputError as problem:
-        raise InputError(name, problem.problem, row=problem.row, allowed=problem.allowed) from None
-    values: list[Any] = np.asarray(ids).tolist()
-    seen: dict[Any, int] = {}
-    for row, each in enumerate(values):
-        if each in seen:
-            raise InputError(
-                name, f"row {row} is {each!r:.40} again, as row {seen[each]}", row=row, allowed="each id stands once"
-            )
-        seen[each] = row
-    return values
+_EXACT = 2.0**53  # from it on several whole numbers are one float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ids:
+    """Ids of one side, each once.
+
+    Attributes
+    ----------
+    values : list
+        As they were given.
+    written : list
+        As they are compared: numbers as text, whole ones without a point, so that 7, 7.0 and "7" are the same.
+    kind : str
+        Of which only the same is compared.
+    """
+
+    values: list[Any]
+    written: list[Any]
+    kind: str
+
+    @classmethod
+    def of(cls, ids: Any, size: int, name: str) -> _Ids:
+        """Read a column; InputError if an id is missing, or stands twice."""
+        try:
+            read_groups(ids, size)
+        except InputError as problem:
+            raise InputError(name, problem.problem, row=problem.row, allowed=problem.allowed) from None
+        column = np.asarray(ids, dtype=object if isinstance(ids, list | tuple) else None)
+        moments = column.dtype.kind in "mM"
+        values = [_plain(each) for each in (column.astype(str) if moments else column).tolist()]
+        kinds = sorted({"times" if moments else _kind(each) for each in values})
+        if len(kinds) > 1:
+            raise InputError(name, f"mixes {kinds[0]} and {kinds[1]}", allowed="all must be of one kind")
+        found, seen = cls(values, [_written(each) for each in values], "".join(kinds)), dict[Any, int]()
+        for row, each in enumerate(found.written):
+            if isinstance(values[row], float) and abs(values[row]) >= _EXACT:
+                allowed = "give whole numbers as integers or as text"
+                raise InputError(
+                    name, f"row {row} is {found.shown(row)}, which has lost digits", row=row, allowed=allowed
+                )
+            if each in seen:
+                said = f"row {row} is {found.shown(row)} again, as row {seen[each]}"
+                raise InputError(name, said, row=row, allowed="each id stands once")
+            seen[each] = row
+        return found
+
+    def shown(self, row: int) -> str:
+        """An id, for a message."""
+        return f"{self.values[row]!r:.40}"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "truth values"
+    return "numbers or text" if isinstance(value, int | float | str) else f"of the type {type(value).__name__}"
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return str(int(value)) if isinstance(value, int) or value.is_integer() else repr(value)
