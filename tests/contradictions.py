@@ -29,7 +29,7 @@ ACTIONS = {
     "too small to matter": {"leave unchanged", "look at the parts"},
     "no evidence": {"leave unchanged", "look at the parts"},
     "too few rows": {"collect more rows", "look at the parts"},
-    "not tested": {"none"},
+    "not tested": {"none", "collect more rows"},
 }
 
 
@@ -142,7 +142,7 @@ def faults(audit):
     cheap = bool(found["classes"]) or (gain is not None and not gain["doubt"] and possible <= 0.01 and not costly)
     expected = (
         "not tested"
-        if not ran
+        if not ran and (beyond or found["options"]["n_resamples"] == 0 or not found["group_line"])
         else ("too small to matter" if within and cheap else "worth correcting")
         if real
         else ("no evidence" if within and cheap else "too few rows")

@@ -47,6 +47,7 @@ IMPOSSIBLE = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRo
 )
 def test_the_table_of_cases(test, gate, state):
     assert decide(test, gate) == state
+    assert decide(test, gate, by_line=True) == (state if test else "too few rows")
 
 
 @pytest.mark.parametrize(
@@ -555,6 +556,10 @@ def test_a_part_is_to_blame_for_half_the_error_or_more_where_the_rest_errs_by_ch
     ],
 )
 def test_what_to_do_follows_from_the_state_and_the_advice(state, parts, chosen, action):
-    assert action_of(state, SimpleNamespace(backwards=False, chosen=chosen), parts) == action
+    advice = SimpleNamespace(backwards=False, chosen=chosen)
+    assert action_of(state, advice, parts) == action
+    assert action_of(state, advice, parts, more_helps=True) == (
+        action if state != "not tested" else "collect more rows"
+    )
     if state == "worth correcting":
         assert action_of(state, SimpleNamespace(backwards=True, chosen=chosen), parts) == "check the labels"

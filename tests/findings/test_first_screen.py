@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 from typer.testing import CliRunner
 
-from calibrant import audit, audit_table
+from calibrant import audit, audit_table, censored_outcomes
 from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.findings.catalogue import standing
@@ -121,6 +121,69 @@ def test_few_groups_hear_what_is_known_and_not_an_option():
     assert "max-weight" not in found.answer.sentence
     assert "not known" not in found.answer.sentence
     assert found.group_line.numbers in " ".join(found.sentences)
+
+
+def censored_in_groups(sizes, off):
+    """Outcomes of rows in groups that were not all followed to the horizon."""
+    rng = np.random.default_rng(0)
+    hospital = np.repeat(np.arange(len(sizes)), sizes)
+    p = expit(rng.normal(-1.0, 1.0, hospital.size))
+    below = ndtr(0.2 * rng.normal(size=len(sizes))[hospital] + 0.96**0.5 * rng.normal(size=hospital.size))
+    came, left = np.log1p(-below) / np.log1p(-expit(logit(p) + off)), rng.uniform(0.2, 2.0, hospital.size)
+    known = censored_outcomes(np.minimum(came, left), came <= left, horizon=1.0)
+    return audit(known.y_true, p, sample_weight=known.sample_weight, groups=hospital, n_resamples=39, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "off", "state", "headline", "details"),
+    [
+        (
+            [100] * 12,
+            0.0,
+            "too few rows",
+            r"No sign of error, but groups are too few \(12 count as \d+; 30 are needed; [0-9,]+ rows\)\.",
+            [r"For every 100 events predicted \d+ happened", r"Do: collect rows of about \d+ more groups before you"],
+        ),
+        (
+            [100] * 12,
+            -0.9,
+            "too few rows",
+            r"Too high: for every 100 events predicted \d+ happened, .* \(100 is right; 95% confidence\)\.",
+            [
+                "How large an error may hide is not known",
+                r"Events come from too few groups \(worth \d+; 30 needed\)\.",
+                r"Do: collect rows of about \d+ more groups\. Until then correct level and slope alone",
+            ],
+        ),
+        (
+            [200] * 4,
+            0.0,
+            "not tested",
+            "Not tested for chance: groups: are too few to test weighted rows by groups",
+            ["Predictions would", "Do: collect rows of more groups before you rely on the predictions"],
+        ),
+    ],
+)
+def test_censored_rows_in_few_groups_are_answered_by_level_and_slope(sizes, off, state, headline, details):
+    # The screens ended in "not tested", without anything to do.
+    found = censored_in_groups(sizes, off).answer
+    assert (found.state, found.pvalue, found.action) == (state, None, "collect more rows")
+    assert found.direction == ("too high" if off else None)
+    assert re.match(headline, found.headline)
+    assert len(found.details) == len(details)
+    for said, expected in zip(found.details, details, strict=True):
+        assert re.match(expected, said)
+
+
+def test_every_screen_says_what_to_do_where_nothing_was_tested():
+    p = np.tile([0.3, 0.7], 200)
+    y = np.random.default_rng(0).random(400) < p
+    untested = audit(y, p, n_resamples=0).answer
+    assert untested.action == "collect more rows"
+    assert untested.details[-1].startswith("Do: use the predictions if an error of ")
+    rates = audit(np.tile([0.2, 0.8], 200), p).answer
+    assert (rates.action, rates.state) == ("none", "not tested")
+    assert rates.details[-1].startswith("Do: do not rely on the predictions yet. ")
 
 
 def test_a_backwards_screen_gives_no_distance_and_says_what_its_auc_means():

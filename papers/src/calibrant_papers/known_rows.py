@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from calibrant.decisions.group_line import group_line
+from calibrant.door.censoring import CensoredOutcomes, censored_outcomes
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
@@ -80,7 +81,7 @@ _CENSORED = ("10% censored within strata", "30% censored within strata", "60% ce
 
 def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often level and slope by few groups, differences by items, and ends of gates miss the truth."""
-    lines, pairs, gates, differences = (2, 1, 1, 1) if quick else (80, 40, 200, 25)
+    lines, pairs, gates, differences = (2, 1, 1, 1) if quick else (100, 200, 200, 25)
     few = [(name, *chance, lines) for name in _SIZES for chance in _CHANCE]
     items = [(k, pairs) for k in range(len(_ITEMS))][: 2 if quick else None]
     kinds = [(name, gates) for name in (*_GATES, *_CENSORED, *_GROUPED)]
@@ -88,7 +89,7 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
     two = [(name, *chance, differences) for name in _SIZES for chance in _CHANCE][: 2 if quick else None]
     of_differences = on_all_processors(_of_differences, two)
     of_gates = on_all_processors(_of_gates, kinds)
-    worst = min(min(each[2:4]) for each in of_lines if each[1] >= 0.5)
+    worst = min(min(*each[2:4], *each[6:]) for each in of_lines if each[1] >= 0.5)
     least, most = min(each[1] for each in of_items), max(max(each[:2]) for each in of_gates)
     apart = min((each[k] for each in of_differences for k in (1, 4) if each[0] >= 0.5), default=math.nan)
     body = (
@@ -96,7 +97,8 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
         "predictions are normal (deviation 1) around -1, or -3.5 where events are rare; outcomes of a group share a "
         "normal effect. *Worth*: median of the least of rows, events and non-events. Refused below 6, and not due from "
         f"30 on. Intervals at level {_LEVEL / 2} each. *Direction*: told of calibrated predictions; *found*: of such "
-        "whose slope is .6.\n\n"
+        "whose slope is .6. *Followed*: covered where about 40% are not known at the horizon, by how long rows and groups "
+        "are followed.\n\n"
         + table(
             [
                 "groups",
@@ -108,6 +110,8 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
                 "slope covered",
                 "direction",
                 "found",
+                "followed: O:E",
+                "slope",
             ],
             [
                 [name, kind, f"{rho:g}", f"{a:.0f}", f"{b:.2f}", *(f"{each:.3f}" for each in rest)]
@@ -172,34 +176,60 @@ def _shown(numbers: tuple[float, ...]) -> list[str]:
     return [f"{truth:.4f}", f"{covered:.3f}", *widths, f"{told:.2f}"]
 
 
-def _grouped(
-    sizes: IntArray, odds: float, correlation: float, slope: float, rng: np.random.Generator
+def _uniform(
+    sizes: IntArray, odds: float, correlation: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Of each row what is below its chance where it has the event, its prediction and its group."""
     group = np.repeat(np.arange(sizes.size), sizes)
     v = expit(odds + rng.standard_normal(group.size))
     shared, own = rng.standard_normal(sizes.size)[group], rng.standard_normal(group.size)
-    happens = ndtr(math.sqrt(correlation) * shared + math.sqrt(1.0 - correlation) * own) < expit(slope * logit(v))
-    return happens.astype(np.float64), v, group
+    below = ndtr(math.sqrt(correlation) * shared + math.sqrt(1.0 - correlation) * own)
+    return below, v, group
+
+
+def _grouped(
+    sizes: IntArray, odds: float, correlation: float, slope: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    below, v, group = _uniform(sizes, odds, correlation, rng)
+    return (below < expit(slope * logit(v))).astype(np.float64), v, group
+
+
+def _followed(below: FloatArray, v: FloatArray, group: IntArray, rng: np.random.Generator) -> CensoredOutcomes:
+    """Outcomes at time 1 of the same rows with slope 1; how long rows are followed differs by row and by group."""
+    came = np.log1p(-below) / np.log1p(-v)
+    left = rng.uniform(0.2, 2.0, v.size) * np.exp(0.3 * rng.standard_normal(int(group.max()) + 1))[group]
+    return censored_outcomes(np.minimum(came, left), came <= left, horizon=1.0, least_followed=0.05)
 
 
 def _of_lines(name: str, _kind: str, odds: float, correlation: float, trials: int) -> tuple[float, ...]:
-    """Worth, share that is answered, coverage of level and of slope, directions of calibrated and of flat outcomes."""
-    worth, held, told = [], [], []
+    """Worth, share that is answered, coverage of level and of slope, directions of calibrated and of flat outcomes.
+
+    Last the coverage of both, were rows followed for a time.
+    """
+    worth, held, told, followed = [], [], [], []
     for trial in range(trials):
         rng = np.random.default_rng([zlib.crc32(name.encode()), trial])
-        y, v, group = _grouped(_SIZES[name], odds, correlation, 1.0, rng)
+        below, v, group = _uniform(_SIZES[name], odds, correlation, rng)
+        y = (below < v).astype(np.float64)
         mass = [np.bincount(group, each) for each in (y, 1.0 - y, np.ones(y.size))]
         worth.append(min(each.sum() ** 2 / max((each**2).sum(), 1e-300) for each in mass))
         line = group_line(Rows.of(y, v, groups=group), _LEVEL)
         if line is not None:
             ends = line.observed_expected.interval, line.calibration_slope.interval
             held.append([*(low <= 1.0 <= high for low, high in ends), line.direction is not None])
+        before = v
         y, v, group = _grouped(_SIZES[name], odds, correlation, 0.6, rng)
         line = group_line(Rows.of(y, v, groups=group), _LEVEL)
         if line is not None:
             told.append(line.direction == "too confident")
+        known = _followed(below, before, group, np.random.default_rng([zlib.crc32(name.encode()), trial, 9]))
+        line = group_line(Rows.of(known.y_true, before, known.sample_weight, groups=group), _LEVEL)
+        if line is not None:
+            ends = line.observed_expected.interval, line.calibration_slope.interval
+            followed.append([low <= 1.0 <= high for low, high in ends])
     shares = np.mean(held, axis=0).tolist() if held else [math.nan] * 3
-    return float(np.median(worth)), len(held) / trials, *shares, float(np.mean(told)) if told else math.nan
+    lost = np.mean(followed, axis=0).tolist() if followed else [math.nan] * 2
+    return float(np.median(worth)), len(held) / trials, *shares, float(np.mean(told)) if told else math.nan, *lost
 
 
 def _answers(

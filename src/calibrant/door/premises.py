@@ -298,7 +298,7 @@ class Premises(Result):
 
     def _max_weight(self) -> str | None:
         one = "group" if self.grouped else "row"
-        if self.followed is not None or (self.fractions_given and not self.grouped):
+        if (self.followed is not None or self.fractions_given) and not self.grouped:
             return None
         if self.max_weight is not None:
             return f"One {one} is taken to weigh at most {self.max_weight:g} (max_weight), fixed before any was drawn."

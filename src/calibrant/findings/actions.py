@@ -63,7 +63,7 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
         some = " Some periods are off." if parts else ""
         return f"look at where they err before you use them.{some} {_no_recalibration(audit)}"
     if action == "none":
-        return f"do not rely on the predictions yet. {advice.words}" if answer.state == "worth correcting" else None
+        return f"do not rely on the predictions yet. {advice.words}"
     if since(audit, answer.direction) is not None:
         return _on_recent(audit)
     by = "" if advice.chosen in _AVERAGED else f" by {title_of(advice.chosen or '')}"
@@ -99,7 +99,8 @@ def _no_more_than(gain: RecalibrationGain) -> str:
 def _collect(answer: Answer, audit: Audit) -> str:
     """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
     if audit.gate is None or answer.interval is None:
-        if audit.n_groups is not None and (audit.group_line is not None or audit.n_groups < LEAST_GROUPS):
+        few = answer.pvalue is None or audit.group_line is not None
+        if audit.n_groups is not None and (few or audit.n_groups < LEAST_GROUPS):
             few = "More rows of the same ones help little."
             return f"collect rows of {_more_groups(audit)} before you rely on the predictions. {few}"
         return f"run this again with {MAX_WEIGHT}, {most_of_one(audit)}: that bounds the error."

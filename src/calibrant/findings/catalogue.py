@@ -88,15 +88,17 @@ def answer(audit: Audit) -> Answer:
     test, gate = audit.tests["calibration_test"].result, audit.gate
     # What single classes cost is not known; their states decide.
     cost = "small" if audit.classes is not None else stakes(audit.advice.gain)
-    state = decide(test, gate, None if audit.classes is None else audit.classes.state, cost)
+    beyond = gate is not None and gate.verdict == "beyond"
+    few = audit.n_groups is not None and audit.n_resamples > 0 and not (audit.rates or beyond)
+    by_line, more_helps = few and audit.group_line is not None, few or (gate is not None and not beyond)
+    state = decide(test, gate, None if audit.classes is None else audit.classes.state, cost, by_line=by_line)
     real = test is not None and rejected(test, gate)
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
     proved = real and test is not None and test.reject
     line = audit.group_line
-    by_line = None if line is None or proved else line.direction
-    direction = audit.reliability.direction if proved else by_line
+    direction = audit.reliability.direction if proved else None if line is None else line.direction
     if audit.advice.backwards:  # neither too high nor too low: the other way round
         direction = None
     value = audit.measures["lower_calibration_distance"].value
@@ -106,7 +108,7 @@ def answer(audit: Audit) -> Answer:
         size=audit.ties.lower_distance_bracket.upper if value is None else value,
         interval=interval,
         pvalue=None if test is None else test.pvalue,
-        action=action_of(state, audit.advice, parts_off(audit)),
+        action=action_of(state, audit.advice, parts_off(audit), more_helps=more_helps),
         headline="",
         details=(),
         max_distance=audit.max_distance,
@@ -149,7 +151,8 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
     if line is None:
         return []
     said = []
-    if answer.interval is not None or answer.state not in _NOT_SEEN or answer.direction is not None:
+    tested = answer.interval is not None and answer.pvalue is not None
+    if tested or answer.state not in _NOT_SEEN or answer.direction is not None:
         said.append(sentence(f"{line.what} come from {too_few(line.worth)}"))  # elsewhere the headline says so
     if answer.state not in _NOT_SEEN or answer.direction is None:
         said.append(sentence(f"{line.level_in_words} (100 is right; {confidence(line.level)} confidence)"))
@@ -177,7 +180,7 @@ def _odd_rows(audit: Audit) -> list[str]:
 
 def _what(answer: Answer, audit: Audit) -> str:
     """The first line: which way predictions err, and where."""
-    if answer.pvalue is None:
+    if answer.state == "not tested":
         return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
     if answer.action == "look at the parts" and answer.state in _NOT_SEEN:
         return _parts_in_words(audit)
@@ -188,7 +191,7 @@ def _what(answer: Answer, audit: Audit) -> str:
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     if answer.state == "too few rows":
         rows, groups = counted(audit.n_rows, "row"), audit.group_line
-        if answer.interval is None and groups is not None:
+        if groups is not None and (answer.interval is None or answer.pvalue is None):
             worth = f"{audit.n_groups or 0:,} count as {math.floor(groups.worth)}"
             few = f"groups are too few ({worth}; {LEAST_GROUPS} are needed; {rows})"
             return f"{_NOT_SEEN[answer.state]}, but {few}."
@@ -250,6 +253,10 @@ def _p(answer: Answer, audit: Audit) -> str:
     return f"p > {audit.level:g}"
 
 
+def _with_p(answer: Answer, audit: Audit) -> str:
+    return "" if answer.pvalue is None else f" ({_p(answer, audit)})"
+
+
 def _if_independent(audit: Audit) -> str:
     """A column's name says that rows may depend on one another: then nothing is said of chance without it."""
     name = audit.perhaps_groups
@@ -294,12 +301,14 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         seen = f"{_NOT_SEEN[answer.state]} of other kinds"
         if answer.state == "no evidence":
             return [f"{seen}: {_at_most(answer, audit)}."]
+        if answer.pvalue is None:
+            return [_may_hide(answer, audit)]
         hide = "" if answer.interval is None else f" {_may_hide(answer, audit)}"
         return [f"{seen} ({_p(answer, audit)}).{hide}"]
     if answer.state == "no evidence":
         return [f"{_NOT_SEEN[answer.state]} in all rows: {_at_most(answer, audit)}."] if parts else []
     if answer.state == "too few rows":
-        overall = f"{_NOT_SEEN[answer.state]} in all rows together ({_p(answer, audit)}). " if parts else ""
+        overall = f"{_NOT_SEEN[answer.state]} in all rows together{_with_p(answer, audit)}. " if parts else ""
         told = answer.interval is None and audit.group_line is not None  # by the groups' level
         said = f"{overall}{'' if told else _may_hide(answer, audit)}".strip()
         return [said] if said else []

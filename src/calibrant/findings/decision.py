@@ -191,6 +191,8 @@ def decide(
     gate: GateResult | None,
     classes: State | None = None,
     cost: Stakes = "small",
+    *,
+    by_line: bool = False,
 ) -> State:
     """Read the test, the gate and the gain together, by the table of cases.
 
@@ -204,9 +206,11 @@ def decide(
         State of K classes one by one; None where none is known.
     cost : {"small", "open", "large"}
         What the error of the most probable class, or of the event, may cost; of classes that is not asked.
+    by_line : bool
+        Whether level and slope by few groups are known, where nothing else is tested.
     """
     if test is None:
-        return "not tested"
+        return "too few rows" if by_line else "not tested"
     top = CASES[Case(rejected(test, gate), None if gate is None else gate.verdict, cost)]
     if classes == "worth correcting" or (classes is not None and top == "no evidence"):
         return classes
@@ -223,9 +227,10 @@ def rejected(test: TestResult, gate: GateResult | None) -> bool:
     return test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0)
 
 
-def action_of(state: State, advice: Advice, parts: tuple[str, ...]) -> Action:
+def action_of(state: State, advice: Advice, parts: tuple[str, ...], *, more_helps: bool = False) -> Action:
+    """What to do; `more_helps` says of rows that were not tested that more of them, or of their groups, would be."""
     if state == "not tested":
-        return "none"
+        return "collect more rows" if more_helps else "none"
     if state != "worth correcting" and parts:
         return "look at the parts"
     if state == "too few rows":
