@@ -1,6 +1,7 @@
 """What holds for every test, and modules that are not collected because their library is not installed."""
 
 import functools
+import gc
 import os
 import signal
 import subprocess
@@ -51,6 +52,8 @@ def pytest_configure(config):
         settings.load_profile("quick")
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         compile_once()
+    else:
+        gc.disable()  # what is collected stays: looking through it for garbage took a quarter of the time
 
 
 def compile_once():
@@ -66,6 +69,19 @@ def compile_once():
         subprocess.run(command, cwd=folder, capture_output=True, check=True)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Each worker has tests that follow one another, and takes of another's when it is done.
+
+    So what the tests of a module share is made once, where tests in turns have every worker make it.
+    """
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 def pytest_collection_modifyitems(config, items):
     """Leave out what is marked as slow."""
     if config.getoption("--quick"):
@@ -76,6 +92,8 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     """Commands are built once: Typer's runner would build all of them, and their help, for each that is run."""
+    gc.freeze()
+    gc.enable()
     runner = sys.modules.get("typer.testing")
     if runner is not None:
         runner._get_command = functools.cache(runner._get_command)

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import random
 import re
 import runpy
 import sys
@@ -230,16 +231,13 @@ def test_the_pictures_are_those_that_the_program_draws(drawing):
     assert {path.stem for path in (ROOT / "docs" / "pictures").glob("*.svg")} == set(drawing["pictures"]())
 
 
-# Half of the seconds that all pictures take: .ci/run draws these as well.
-DEAR = {"population_bounds", "compare_calibration", "binned_calibration_error_bound"}
-
-
 @pytest.mark.slow
-def test_every_picture_is_drawn(drawing, tmp_path):
-    for name, draw in drawing["pictures"]().items():
-        if name not in DEAR:
-            drawing["save"](name, draw, tmp_path)
-            assert (tmp_path / f"{name}.svg").read_text().endswith("</svg>\n")
+def test_pictures_are_drawn(drawing, tmp_path):
+    """A few, each time others: `.ci/run` draws all of them."""
+    pictures = drawing["pictures"]()
+    for name in random.Random().sample(sorted(pictures), 6):
+        drawing["save"](name, pictures[name], tmp_path)
+        assert (tmp_path / f"{name}.svg").read_text().endswith("</svg>\n"), name
 
 
 def test_the_list_of_reproductions_repeats_each_pages_finding():

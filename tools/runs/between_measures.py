@@ -20,7 +20,7 @@ WHAT = (
     "few events moved, one rate everywhere. In fractions; exponentials, roots and integrals between ends. A finding is "
     "a line of docs/constants.md that does not hold, or that the ends leave open by more than 1e-6."
 )
-SMALL = 60
+SMALL = 40
 
 Law = list[tuple[Fraction, Fraction, Fraction]]
 """Prediction, mass and event rate: predictions increase, masses add up to 1."""

@@ -14,7 +14,7 @@ WHAT = (
     "the claim changed, swapped, left out or twice. A finding is one that the checker confirms and the definitions, in "
     "fractions, do not, or the other way round."
 )
-SMALL = 1000
+SMALL = 200
 
 
 def run(cases: int, seed: int) -> Found:

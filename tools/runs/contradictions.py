@@ -13,7 +13,7 @@ WHAT = (
     "drift; with and without a fault), every tenth searched and gated as well. A finding is two statements that do not "
     "fit together."
 )
-SMALL = 20
+SMALL = 10
 
 
 def run(cases: int, seed: int) -> Found:

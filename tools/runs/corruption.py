@@ -21,7 +21,7 @@ WHAT = (
     "Parquet, Arrow, CSV and JSON lines. A finding is a traceback, a crash, a cut file that is read (but at the end of "
     "a line of text), or, where the format has a checksum, another number."
 )
-SMALL = 300
+SMALL = 150
 
 
 def run(cases: int, seed: int) -> Found:

@@ -258,7 +258,7 @@ def _with_killed_workers() -> Found:
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "killed"]
     pytest += ["--hypothesis-profile", "thorough"]  # Spark's is left out of the suite
     done = subprocess.run(
-        [*pytest, str(HOUSE / "tests" / "scale" / "test_engines.py")],
+        [*pytest, str(HOUSE / "tests" / "tables" / "test_engines.py")],
         cwd=HOUSE,
         env=_environment(),
         capture_output=True,

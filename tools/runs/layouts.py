@@ -16,7 +16,7 @@ WHAT = (
     "predictions that are denormal, equal, 0 and 1; one row, one outcome, 1,000 classes; weights, trials, groups), as "
     "JSON. A finding is a traceback, a warning, or JSON that is not strict, or not as its schema in docs/schema says."
 )
-SMALL = 36
+SMALL = 18
 
 
 def run(cases: int, seed: int) -> Found:

@@ -15,7 +15,7 @@ WHAT = (
     "Options of every command in every mode, alone and beside each other option, on rows where they matter. A finding "
     "is one without effect that is not refused by its name, or a refusal in words of Python."
 )
-SMALL = 20
+SMALL = 10
 
 
 def run(cases: int, seed: int) -> Found:

@@ -80,7 +80,7 @@ def first_screen(quick: bool = False, data: Path | None = None) -> Reproduction:
     """Windows of the published networks and of planted truths, the band's coverage, directions and examples."""
     folder = needed(data)
     files, old, new, windows = _of_files(folder)
-    runs = {500: 2} if quick else _RUNS
+    runs = {500: 1} if quick else _RUNS
     sizes = tuple(runs)
     cells = [(name, n, runs[n]) for n in sizes for name in _SHAPES]
     planted = list(on_all_processors(_of_shape, cells))

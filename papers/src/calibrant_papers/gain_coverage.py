@@ -73,7 +73,7 @@ class Count(NamedTuple):
 
 def gain_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """The gain of the averaged map: how often the truth is outside, every run counted."""
-    runs, sizes = (3, (100, 500)) if quick else (100, (100, 500, 2000, 20_000))
+    runs, sizes = (1, (100, 500)) if quick else (100, (100, 500, 2000, 20_000))
     cells = [(name, n, runs) for name in SHAPES for n in sizes]
     counts = dict(zip(cells, on_all_processors(_count, cells), strict=True))
     rows = []

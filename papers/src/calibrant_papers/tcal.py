@@ -70,16 +70,16 @@ def figures_3_and_4(quick: bool, _data: Path | None) -> Reproduction:
 
 def figure_5(quick: bool, _data: Path | None) -> Reproduction:
     """The smallest detected error falls with the slope of Theorem 3."""
-    draws, repeats = (20, 2) if quick else (100, 10)
+    draws, repeats, sizes = (20, 2, figures.SIZES[:4]) if quick else (100, 10, figures.SIZES)
     lines = [
         f"{draws} draws, {repeats} repetitions.",
         "",
-        "| s | rho | slope, theorem | slope, ours | log error at n = 1,000 ... 50,000 |",
+        f"| s | rho | slope, theorem | slope, ours | log error at n = 1,000 ... {sizes[-1]:,} |",
         "| --- | --- | --- | --- | --- |",
     ]
     slopes = []
     for s, rho in ((0.3, 25.0), (0.5, 50.0)):
-        curve = figures.figure_5(s, rho, draws=draws, repeats=repeats)
+        curve = figures.figure_5(s, rho, sizes, draws=draws, repeats=repeats)
         slope = np.polyfit(curve.x, curve.mean, 1)[0]
         values = ", ".join(f"{value:.3f}" for value in curve.mean)
         slopes.append(f"{slope:.4f} for s = {s} (the theorem: {-2 * s / (4 * s + 1):.4f})")

@@ -188,9 +188,13 @@ def figures_3_and_4(n: int, draws: int = 1000, repeats: int = 10) -> list[Curve]
     return type_two_errors(n, 0.6, 100.0, tuple(range(40, 191, 10)), statistics, draws=draws, repeats=repeats)
 
 
-def figure_5(s: float, rho: float, *, draws: int = 100, repeats: int = 10, seed: int = 42) -> Curve:
+SIZES = (1000, 2000, 5000, 10_000, 20_000, 50_000)
+
+
+def figure_5(
+    s: float, rho: float, sizes: tuple[int, ...], *, draws: int = 100, repeats: int = 10, seed: int = 42
+) -> Curve:
     """log of the smallest detected error against log n, whose slope should be -2 s / (4 s + 1)."""
-    sizes = (1000, 2000, 5000, 10_000, 20_000, 50_000)
     rng = np.random.default_rng(seed)
     found = np.empty((repeats, len(sizes)))
     for repeat in range(repeats):

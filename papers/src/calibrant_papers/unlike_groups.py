@@ -41,7 +41,7 @@ _RESAMPLES = 199
 
 def unlike_groups(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Share of samples that tests by groups reject, calibrated and not, by signs alone and by the rule."""
-    trials = 2 if quick else 300
+    trials = 1 if quick else 300
     cells = [(design, dependence, trials) for design in _DESIGNS for dependence in _DEPENDENCE]
     found = list(on_all_processors(_shares, cells))
     body = (

@@ -39,7 +39,7 @@ _ASKED = (0, 7)  # of `COSTS`
 
 def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Ends from a weighted sketch beside those from its rows, and rejections of both tests."""
-    samples, rows = (2, _ROWS[:1]) if quick else (100, _ROWS)
+    samples, rows = (1, _ROWS[:1]) if quick else (100, _ROWS)
     cells = [(design, n, samples) for design in (list(_DESIGNS)[:1] if quick else _DESIGNS) for n in rows]
     found = on_all_processors(_of_both, cells)
     streams, of_each = (1, 1) if quick else (100, 10)
