@@ -120,7 +120,7 @@ def test_one_row(folder, y, v):
 @pytest.mark.parametrize("kind", ["ulps", "denormal", "ends", "weights", "one class"])
 def test_hard_rows(folder, kind):
     rng = np.random.default_rng(3)
-    n = 400
+    n = 150
     y_prob, weight = rng.random(n), None
     y_true = (rng.random(n) < y_prob) * 1.0
     if kind == "ulps":

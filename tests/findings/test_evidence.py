@@ -32,7 +32,7 @@ def test_a_bent_predictor_is_rejected_in_words():
 @pytest.mark.slow
 def test_a_calibrated_one_is_not():
     rejected = sum(
-        audit(*drawn(400, seed=seed), n_resamples=99, random_state=0).tests["calibration_test"].result.reject
+        audit(*drawn(100, seed=seed), n_resamples=99, random_state=0).tests["calibration_test"].result.reject
         for seed in range(20)
     )
     assert rejected <= 4

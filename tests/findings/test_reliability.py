@@ -243,8 +243,8 @@ def test_smooth_truths_lie_in_the_band(slope):
     misses = 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        v = rng.beta(1.5, 2.5, 1500)
-        y = rng.random(1500) < expit(slope * logit(v) + 0.1)
+        v = rng.beta(1.5, 2.5, 400)
+        y = rng.random(400) < expit(slope * logit(v) + 0.1)
         table = reliability(Sample.from_columns(y * 1.0, v), 0.05)
         near = np.isfinite(table.outcome) & (table.mass > 0.0)
         truth = expit(slope * logit(table.prediction[near]) + 0.1)

@@ -11,7 +11,6 @@ from calibrant.inference import compare_all
 from calibrant.measures.registry import measures
 
 MEASURES = list(measures())
-DEAR = {"lower_calibration_distance", "convolved_calibration_error"}  # half of all samples' processor seconds
 
 
 def drawn(n, seed):
@@ -52,12 +51,12 @@ def test_a_great_difference_is_seen_by_the_right_sign(measure):
 @pytest.mark.parametrize("measure", MEASURES)
 def test_two_calibrated_predictors_are_not_told_apart(measure):
     # The coarse one is calibrated too; a plain bootstrap would exclude 0 here far too often.
-    rejected, samples = 0, 8 if measure in DEAR else 16
-    for seed in range(samples):
-        y, v = drawn(200, seed)
+    rejected = 0
+    for seed in range(8):
+        y, v = drawn(100, seed)
         coarse = (np.floor(v * 10) + 0.5) / 10
         rejected += compare_calibration(y, v, coarse, measure=measure, n_resamples=39, random_state=seed).reject
-    assert rejected <= samples // 8
+    assert rejected <= 1
 
 
 def test_order_and_seed():

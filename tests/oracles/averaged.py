@@ -10,7 +10,7 @@ def log_likelihood(x, rows, events, correction):
     return (events * h - rows * np.logaddexp(0.0, h)).sum(axis=-1)
 
 
-def by_quadrature(x, rows, events, columns, deviation, points=61, reach=8.0):
+def by_quadrature(x, rows, events, columns, deviation, points=41, reach=8.0):
     """Log evidence, posterior means of coefficients and probabilities: an even grid of the prior, then of the peak."""
     centre, half = np.zeros(len(deviation)), reach * deviation
     for _ in range(5):
