@@ -114,6 +114,14 @@ def apart(audit, gated):
         wrong.append(f"the gate passes {off}")
     if (rows.verdict == "within") != (audit.gate.verdict == "within"):
         wrong.append(f"all rows are {rows.verdict} and {audit.gate.verdict}")
+    where, first = gated.checks[0].asides.where, audit.answer
+    alone = first.examples or not found_off(audit)  # else one segment to blame, which the gate of all rows is not told
+    if where and alone and not first.headline.endswith(where.removeprefix("Slightly ")):
+        wrong.append(f"the gate says {where!r}")
+    if rows.verdict == "within" and bool(gated.checks[0].asides.warning) == (
+        first.state in ("no evidence", "too small to matter")
+    ):
+        wrong.append(f"the gate warns of {gated.checks[0].asides.warning!r}, the state is {first.state}")
     if any(each.pvalue > audit.level for each in found.undecided):
         wrong.append("undecided about what the search does not call off")
     return wrong
@@ -166,10 +174,11 @@ def faults(audit):
     sure = "This is not chance" in said or "The error is real" in said
     against = "which calibrated predictions rule out" in said and "No sign of error" not in said
     told = sure or "Chance alone rarely does this" in said or against
-    told = told or (beyond and "as a bound proves" in said) or (bool(by_class) and "Single classes are off" in said)
+    told = told or (beyond and "A bound proves this" in said) or (bool(by_class) and "Single classes are off" in said)
     check(told == (state in REAL) or in_parts, "not chance")
     check(in_parts or not sure or answer["pvalue"] < 0.001, "sure of what chance may do")
-    check(("too small to matter" in said) == (state == "too small to matter"), "too small")
+    small = "too small to matter" in said or "Over all rows it is small" in said
+    check(small == (state == "too small to matter"), "too small")
     check(("and change nothing" in said) == (answer["action"] in LEAVE), "leave")
     check("neither rely" not in page.lower() and "do not settle" not in page, "words that are gone")
     check(said in first and said in page, "the page does not begin with the answer")

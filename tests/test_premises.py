@@ -115,7 +115,7 @@ def test_what_nobody_gave_is_named_too(tmp_path, command):
 def test_a_state_names_its_premises(tmp_path):
     option_data.build(tmp_path, "so far", "")
     for name, said in outputs(tmp_path, "gate", [], ("--anytime", str(tmp_path / "kept.gate"), "--so-far")).items():
-        for each in ("0.2, as given", "at any time", "0.05"):
+        for each in ("given (max_distance)", "at any time", "0.05"):
             assert each in said, (name, each)
 
 
@@ -154,7 +154,6 @@ def test_the_table_of_values_has_every_field():
         "omissions": ("The distance: too many rows.",),
         "perhaps_groups": "patient",
         "loose_limit": "The limit is loose.",
-        "costly_error": "a real error, within the limit: correcting would improve the score.",
         "anytime": True,
         "n_before": 12,
         "distinct": True,
@@ -180,7 +179,7 @@ def test_the_table_of_values_has_every_field():
         before = {"level": 0.05, **needs.get(name, {})}
         plain, other = Premises(**before), Premises(**{**before, name: value})
         assert plain.entries != other.entries, name
-        assert (plain.sentences == other.sentences) == (name == "costly_error"), name  # which stands beside the verdict
+        assert plain.sentences != other.sentences, name
         assert plain.to_dict()[name] != other.to_dict()[name]
         json.dumps(other.to_dict())
 
@@ -249,9 +248,13 @@ def test_that_rows_may_belong_together_stays_where_segments_are_made_of_the_colu
 
 def test_of_an_audit_each_premise_stands_once_on_the_page(visits):
     said = page(audit_table(visits, random_state=0, n_resamples=99)).replace("\n", " ")
-    assert said.count("Assumed") == said.count("Assumed: rows are independent.") == 1  # the first screen's fourth line
-    for each in ("Rows are taken as independent", "If rows of one customer_id", "Columns not looked at"):
+    # Once as a condition of what is said of chance, and as what to do about it.
+    assert "Assumed" not in said
+    assert "Rows are taken as independent" not in said
+    for each in ("if rows of one customer_id are independent", "If rows of one customer_id", "Columns not looked at"):
         assert said.count(each) == 1, each
+    said = page(audit_table(visits[["y_true", "y_prob"]], random_state=0, n_resamples=99)).replace("\n", " ")
+    assert said.count("independent") == said.count("Assumed: rows are independent.") == 1  # the fourth line
 
 
 def test_of_a_comparison_each_premise_stands_once_on_the_page(tmp_path, visits):
@@ -286,7 +289,7 @@ def test_what_python_decides_names_what_it_was_given(visits, function):
     limit = {"max_distance": 0.3} if function is calibration_gate else {"max_regret": 0.3, "threshold": 0.4}
     y_true, y_prob, weight = (visits[name] for name in ("y_true", "y_prob", "mass"))
     ways = {
-        "none": ({}, ["independent", "0.3", "0.07"]),
+        "none": ({}, ["independent", "(max_distance)" if function is calibration_gate else "0.3", "0.07"]),
         "weights": ({"sample_weight": weight, "max_weight": 13.5}, ["13.5", "weighted"]),
         "groups": ({"groups": visits["customer_id"], "max_weight": 3}, ["200 groups", "at most 3 (max_weight)"]),
         "trials": ({"trials": np.full(600, 2), "max_weight": 2.5}, ["several outcomes", "2.5"]),

@@ -230,15 +230,19 @@ REGRET_RESULT = of(RegretBounds) | {  # bounds without a limit, as Python has th
     name: Rule(type=kind, description=_described(RegretBounds, name))
     for name, kind in (("max_regret", "number"), ("verdict", "string"))
 }
-CHECK, LIMITED = of(Check, "name", "kind"), (of(GateResult), of(NotWorse), of(BoundedSegments))
+CHECK = {**of(Check, "name", "kind"), "sentence": "string"}
+SAID = {"headline": "string", "warning": "string", "action": "string"}
+LIMITED = of(GateResult), of(NotWorse), of(BoundedSegments)
 GATE: dict[str, Any] = {
     "calibrant": "string",
+    **SAID,
     **of(GateResult),
     "checks": [tuple({**CHECK, **each} for each in LIMITED)],
     "premises": PREMISES,
 }
 REGRET: dict[str, Any] = {
     "calibrant": "string",
+    **SAID,
     **REGRET_RESULT,
     "checks": [{**CHECK, **REGRET_RESULT}],
     "premises": PREMISES,

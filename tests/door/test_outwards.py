@@ -55,10 +55,16 @@ def test_a_gate_prints_no_more_than_it_proves():
     assert said["undecided"].startswith(
         "UNDECIDED: 1.2 to 7.6 points on average (each end with 95% confidence; limit 8; 1,000 rows). It may be right "
     )
-    # An end near the limit is never shown on its other side, nor at it where it is beyond.
-    within, beyond = Interval(0.0, 0.07996), Interval(0.08001, 0.2)
-    assert "at most 7.996 points" in GateResult("within", 0.08, within, 0.05, 1000, None).sentence
-    assert "at least 8.001 points" in GateResult("beyond", 0.08, beyond, 0.05, 1000, None).sentence
+    # An end near the limit is never shown on its other side; nearer than three digits show, it is less or more.
+    for low, high, verdict, words in (
+        (0.0, 0.0796, "within", "at most 7.96 points"),
+        (0.0, 0.07996, "within", "less than 8 points"),
+        (0.0, 0.08, "within", "at most 8.0 points"),
+        (0.0812, 0.2, "beyond", "at least 8.1 points"),
+        (0.0806, 0.2, "beyond", "at least 8.06 points"),
+        (0.08001, 0.2, "beyond", "more than 8 points"),
+    ):
+        assert f": {words} on" in GateResult(verdict, 0.08, Interval(low, high), 0.05, 1000, None).sentence
 
 
 @pytest.mark.parametrize(("evalue", "pvalue", "reject"), [(19.96, 0.0502, False), (20.04, 0.0499, True)])

@@ -193,7 +193,9 @@ def test_hard_predictions_that_are_often_wrong_are_evidence():
     y = np.where(rng.random(500) < 0.3, 1.0 - v, v)
     found = audit(y, v, n_resamples=99, random_state=0).answer
     assert found.state == "worth correcting"
-    assert "which calibrated predictions rule out" in found.headline
+    assert "Too confident. At 0%, " in found.headline
+    assert found.direction == "too confident"
+    assert found.details[0].startswith("A bound proves this; the test alone does not see it (p > 0.05).")
 
 
 @pytest.mark.slow
@@ -387,7 +389,7 @@ def test_a_bound_that_proves_more_than_the_test_is_told():
     assert (fine.answer.state, off.gate.verdict) == ("too few rows", "beyond")
     both = answer(replace(fine, gate=off.gate))
     assert both.state == "worth correcting"
-    assert both.headline == "Not calibrated, as a bound proves; the test alone does not see it."
+    assert both.details[0].startswith("A bound proves this; the test alone does not see it (p > 0.05).")
     least = float(re.search(r"likely ([0-9.]+[0-9]) to", both.details[0])[1])
     assert 1.0 < least <= 100.0 * off.gate.lower_distance.low
     assert "a bound proves" not in fine.answer.sentence + off.answer.sentence

@@ -1,6 +1,7 @@
 """What a person reads first: four lines, measures on request, and what is small and costs much."""
 
 import re
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from typer.testing import CliRunner
 from calibrant import audit, audit_table, censored_outcomes
 from calibrant.cli.app import app
 from calibrant.door.request import Listener
-from calibrant.findings.catalogue import standing
+from calibrant.findings.advice import Advice
+from calibrant.findings.catalogue import _COMES_TO, standing
+from calibrant.findings.decision import State, action_of
 from calibrant.findings.words import rate
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
@@ -82,6 +85,64 @@ def test_within_the_limit_names_a_gain_everywhere():
         assert first.startswith("PASS: at most ")
         assert second.startswith(f"Warning: {words}") == told
         assert gated.summary().count(words) == page.count(words) == told
+
+
+RNG = np.random.default_rng(2)
+HALF, HARD = RNG.beta(2.0, 2.0, 8_000), (RNG.random(8_000) < 0.3) * 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("p", "chance", "limit", "verdict"),
+    [
+        (HALF, expit(0.3 * logit(HALF)), 0.02, "beyond"),
+        (HALF, 1.0 - HALF, 0.02, "beyond"),
+        (HALF, np.full(8_000, 0.4), 0.02, "beyond"),
+        (HARD, np.where(HARD > 0.0, 0.9, 0.1), 0.02, "beyond"),
+        (HARD, HARD, 0.02, "within"),
+        (HARD, np.where(HARD > 0.0, 0.995, 0.005), 0.02, "within"),
+        (HALF, HALF, 0.1, "within"),
+    ],
+    ids=["confident", "backwards", "no use", "labels fail", "labels", "labels with misses", "fine"],
+)
+def test_a_gate_says_what_an_audit_says(p, chance, limit, verdict):
+    y = (np.random.default_rng(0).random(p.size) < chance) * 1
+    request = GateRequest(y_true="y", y_prob="p", level=0.05, max_distance=limit)
+    gated = check_opened(OpenedFrame(pd.DataFrame({"y": y, "p": p})), request, Listener())
+    answer = audit(y, p, max_distance=limit).answer
+    assert gated.verdict == verdict
+    if verdict == "beyond":
+        where = gated.checks[0].asides.where
+        assert where
+        assert answer.headline.endswith(where)
+        for text in (gated.summary(), gate_as_junit(gated), gate_as_markdown(gated), str(gated.to_dict())):
+            assert where in text.replace("\\", "")
+        return
+    assert bool(gated.warning) == (answer.action != "leave unchanged")
+    assert ("a real error" in gated.warning) == (answer.state == "worth correcting")
+    if answer.state == "too few rows":
+        assert gated.action == answer.details[-1]
+    for text in (gated.summary(), gate_as_junit(gated), gate_as_markdown(gated), str(gated.to_dict())):
+        assert gated.warning in text.replace("\\", "")
+        assert gated.action in text
+
+
+def test_what_it_comes_to_fits_what_to_do():
+    """Every state and every action that follows from it have words of their own, and no others."""
+    reached = set()
+    for state in get_args(State):
+        for chosen, backwards in (
+            ("averaged", False),
+            ("unchanged", False),
+            ("constant", False),
+            (None, True),
+            (None, False),
+        ):
+            for parts in ((), ("segments",)):
+                advice = Advice("", chosen, backwards=backwards)
+                reached.add((state, action_of(state, advice, parts)))
+    assert reached == set(_COMES_TO)
+    assert len(set(_COMES_TO.values())) == len(_COMES_TO)
 
 
 def test_an_error_that_began_on_a_day_is_told_from_that_day_on():

@@ -88,7 +88,7 @@ def test_the_gate_of_a_file_reads_its_columns_once(reads, monkeypatch, tmp_path)
     found = gate_opened(files.OpenedFile(path), GateRequest(max_distance=0.1, level=0.05), Listener())
     assert reads == ONCE
     assert len(fetched) == 1
-    assert found == calibrant.calibration_gate(Y, V, max_distance=0.1)
+    assert found.result == calibrant.calibration_gate(Y, V, max_distance=0.1)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import confidence
-from calibrant.findings import catalogue
+from calibrant.findings.places import Places
 from calibrant.findings.regions import Region
 from calibrant.findings.words import (
     ends,
@@ -252,11 +251,10 @@ def test_what_only_a_test_settles_is_not_said_without_one(tmp_path_factory, samp
 )
 def test_an_example_of_nearly_all_rows_is_their_mean(share, low, said):
     where = Region(low, 0.4, 0.3, 0.1, None, 10, share, 3.0)
-    answer = SimpleNamespace(examples=(where,), direction="too high")
-    page = SimpleNamespace(classes=None, mean_prediction=0.6, base_rate=0.5, n_rows=70)
-    assert catalogue._for_example(answer, page) == said
+    places = Places("too high", (where,), 0.6, 0.5, 70, classes=False)
     means = " on average: 60% predicted, 50% happened (70 rows)"
-    assert catalogue._for_example(SimpleNamespace(examples=(), direction="too high"), page) == means
-    assert catalogue._for_example(SimpleNamespace(examples=(), direction="too low"), page) == ""
-    page.classes = object()
-    assert catalogue._for_example(answer, page) == said.replace("happened", "were right")
+    assert places.sentence(places.examples()) == f"Too high{said}."
+    assert places.sentence(()) == f"Too high{means}."
+    assert replace(places, direction="too low").sentence(()) == "Too low."
+    of_classes = replace(places, classes=True).sentence(places.examples())
+    assert of_classes == f"Too confident of the likeliest class{said.replace('happened', 'were right')}."

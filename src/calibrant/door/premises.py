@@ -116,8 +116,6 @@ class Premises(Result):
         A column whose name says that its rows may belong together; None where there is none.
     loose_limit : str or None
         That a constant prediction would pass the limit, in a sentence; None where it would not.
-    costly_error : str or None
-        That an error within the limit costs much of the log loss, in a sentence; None where it does not.
     anytime : bool
         Whether the result may be looked at after any number of rows.
     n_before : int
@@ -164,7 +162,6 @@ class Premises(Result):
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
     loose_limit: str | None = None
-    costly_error: str | None = None
     anytime: bool = False
     n_before: int = 0
     distinct: bool = False
@@ -178,7 +175,6 @@ class Premises(Result):
     def entries(self) -> Mapping[str, str]:
         """A sentence for each premise, by its name."""
         sentences = {
-            "costly_error": self.costly_error,
             "loose_limit": self.loose_limit,
             "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
             "limit": self._limit(),
@@ -212,12 +208,19 @@ class Premises(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences alone, without that of a costly error, which stands beside the verdict."""
-        return tuple(sentence for name, sentence in self.entries.items() if name != "costly_error")
+        """The sentences alone."""
+        return tuple(self.entries.values())
+
+    def beside(self, *told: str) -> tuple[str, ...]:
+        """The same without what is told elsewhere; of a limit that is, who gave it."""
+        entries = dict(self.entries)
+        if "limit" in told and self.max_distance is not None:
+            entries["limit"] = f"The limit {'is the default' if self.default_limit else 'was given'} (max_distance)."
+        return tuple(entry for name, entry in entries.items() if name == "limit" or name not in told)
 
     def summary(self) -> str:
-        """A line for each premise."""
-        return "\n".join(["Taken as given:", *(f"  {sentence}" for sentence in self.sentences)])
+        """A line for each premise, below a sentence that has the limit."""
+        return "\n".join(["Taken as given:", *(f"  {sentence}" for sentence in self.beside("limit"))])
 
     def to_dict(self) -> dict[str, Any]:
         """Return every value by name, and the ``sentences`` that apply."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DO = "Do: "
 """What a line begins with that says what to do."""
+IF_ALL_RIGHT = "use the predictions if that is all right for you. If not, collect more rows first."
+"""Where a small error may cost much, and none is seen."""
 _CORRECT = "correct the predictions before you use them (recalibrate, by the code on the page)"
 _AVERAGED = ("averaged", "averaged_classes")
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
@@ -50,7 +52,7 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
         return f"use {every_time(audit)} for every row instead, until there are better predictions."
     parts, alone = parts_off(audit), blamed(audit, answer.direction)
     if alone is not None and action in _REPAIRS:
-        return _repair_alone(alone, audit)
+        return _repair_alone(alone, answer, audit)
     if action == "look at the parts":
         if parts[0] == "periods":
             return _on_recent(audit)
@@ -105,11 +107,13 @@ def _collect(answer: Answer, audit: Audit) -> str:
             return f"collect rows of {_more_groups(audit)} before you rely on the predictions. {few}"
         return f"run this again with {MAX_WEIGHT}, {most_of_one(audit)}: that bounds the error."
     if audit.gate.verdict == "within":
-        return "use the predictions if that is all right for you. If not, collect more rows first."
-    most = in_points(most_in_short(answer.interval, answer.max_distance))
-    use = f"use the predictions if an error of {most} is all right for you"
+        return IF_ALL_RIGHT
+    rows = rows_to_collect(audit.gate)
     decide = f"They may decide whether the error is above {in_points(asked(answer.max_distance))}"
-    return f"{use}. If not, collect {rows_to_collect(audit.gate)} first. {decide}."
+    if answer.interval.high >= 1.0:
+        return f"collect {rows} before you rely on the predictions. {decide}."
+    most = in_points(most_in_short(answer.interval, answer.max_distance))
+    return f"use the predictions if an error of {most} is all right for you. If not, collect {rows} first. {decide}."
 
 
 def _more_groups(audit: Audit) -> str:
@@ -144,11 +148,12 @@ def _what_it_gains(audit: Audit) -> str:
     return f"On {of_rows} that the correction has not seen, the score (log loss) is better."
 
 
-def _repair_alone(where: Blamed, audit: Audit) -> str:
-    """That one segment is to be recalibrated, and no other row."""
+def _repair_alone(where: Blamed, answer: Answer, audit: Audit) -> str:
+    """That one segment is to be recalibrated, and no other row; the limit is named where no line before has it."""
     left = abs(where.happened_elsewhere - where.predicted_elsewhere)
-    limit = as_points(asked(audit.max_distance))
-    others = f"The other rows err by {in_points(in_short(left))} on average, within the limit of {limit}."
+    told = answer.interval is not None and answer.interval.high <= audit.max_distance
+    limit = "within the limit" if told else f"within the limit of {as_points(asked(audit.max_distance))}"
+    others = f"The other rows err by {in_points(in_short(left))} on average, {limit}."
     first = (
         " Some periods are off as well: find out whether something changed." if "periods" in parts_off(audit) else ""
     )

@@ -133,7 +133,7 @@ def advice_on_sample(
         return not_advised(NOT_DUE["not tested"])
     if np.isin(sample.prediction, (0.0, 1.0)).all():
         return not_advised(_LABELS)
-    if float(sample.ones.sum()) in (0.0, sample.n_rows):
+    if not _of_two_outcomes(sample):
         return not_advised("that takes rows with the event and rows without")
     from calibrant.recalibration.choose import choose_on_sample
 
@@ -151,6 +151,15 @@ def advice_on_sample(
         gain=gain,
         arguments=_arguments(rows),
     )
+
+
+def may_gain(sample: Sample) -> bool:
+    """Whether a map is fitted to such rows at all: to probabilities of either outcome."""
+    return _of_two_outcomes(sample) and not np.isin(sample.prediction, (0.0, 1.0)).all()
+
+
+def _of_two_outcomes(sample: Sample) -> bool:
+    return float(sample.ones.sum()) not in (0.0, sample.n_rows)
 
 
 def _arguments(rows: Rows | None) -> str:

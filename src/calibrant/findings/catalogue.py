@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,13 @@ import numpy as np
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import as_points, in_points, in_short
-from calibrant.door.values import counted
+from calibrant.door.values import ReadOnly, counted
 from calibrant.findings.actions import action_line, every_time, most_of_one
 from calibrant.findings.decision import (
+    Action,
     Answer,
     Blamed,
+    State,
     action_of,
     blamed,
     decide,
@@ -28,9 +30,8 @@ from calibrant.findings.decision import (
     since,
     split_by_alarm,
     stakes,
-    told,
 )
-from calibrant.findings.regions import Region
+from calibrant.findings.places import SAID, Places, of_no_use, rates_in_words, two_rates
 from calibrant.findings.words import (
     LABELS,
     MAX_WEIGHT,
@@ -46,30 +47,19 @@ from calibrant.findings.words import (
     share_of_score,
     short_pvalue,
 )
-from calibrant.inference.bounds.gate import asked, least_in_short, most_in_short
+from calibrant.inference.bounds.gate import GateResult, asked, at_most, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
 
 if TYPE_CHECKING:
     from calibrant.decisions.group_line import GroupLine
     from calibrant.findings.results import Audit
-    from calibrant.inference.testing.result import TestResult
+    from calibrant.inference.bounds.gate import GateResult
+    from calibrant.recalibration.gain import RecalibrationGain
     from calibrant.segments.by_column import Segment
     from calibrant.segments.results import FoundSegment
 
 
-_SAID = {
-    "too high": "Too high",
-    "too low": "Too low",
-    "too confident": "Too confident",
-    "not confident enough": "Not confident enough",
-    "uneven": "Uneven",
-}
-_TOP = {
-    "too high": "Too confident of the likeliest class",
-    "too low": "Not confident enough of the likeliest class",
-}
-"""What it is to predict that class with too much, and with too little."""
 _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
 """What is said of an error that is ruled out, and of one that is neither seen nor ruled out."""
 NOT_CHANCE, RARELY = "This is not chance", "Chance alone rarely does this"
@@ -77,10 +67,6 @@ SURELY = 0.001
 """Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
 _RARE = 0.1
 """Rates of an event, or of its absence, below which few points are much."""
-_SAME = 1e-12  # what is nearer is rounding
-_NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
-_DIGITS = 6  # at most, of two rates that are told apart
-_ALL_ROWS = 0.9  # of the rows, in an example that stands for all
 
 
 def answer(audit: Audit) -> Answer:
@@ -96,7 +82,7 @@ def answer(audit: Audit) -> Answer:
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
-    proved = real and test is not None and test.reject
+    proved = test is not None and (test.reject or _beyond(gate))
     line = audit.group_line
     direction = audit.reliability.direction if proved else None if line is None else line.direction
     if audit.advice.backwards:  # neither too high nor too low: the other way round
@@ -113,15 +99,18 @@ def answer(audit: Audit) -> Answer:
         details=(),
         max_distance=audit.max_distance,
     )
-    if says_where(found, test) and blamed(audit, direction) is None and since(audit, direction) is None:
-        found = replace(found, examples=told(direction, audit))
+    if proved and says_where(found.action) and blamed(audit, direction) is None and since(audit, direction) is None:
+        found = replace(found, examples=_places(found, audit).examples())
     return replace(found, headline=headline(found, audit), details=details(found, audit))
 
 
-def says_where(answer: Answer, test: TestResult | None) -> bool:
+def says_where(action: Action) -> bool:
     """Whether the headline tells examples of places."""
-    told = ("check the labels", "predict the base rate")
-    return test is not None and test.reject and answer.action not in told
+    return action not in ("check the labels", "predict the base rate")
+
+
+def _beyond(gate: GateResult | None) -> bool:
+    return gate is not None and gate.verdict == "beyond"
 
 
 def headline(answer: Answer, audit: Audit) -> str:
@@ -186,7 +175,7 @@ def _what(answer: Answer, audit: Audit) -> str:
         return _parts_in_words(audit)
     if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
         line = audit.group_line
-        return f"{_SAID[answer.direction]}: {line.sign_in_words} ({_what_is_right(line)})."
+        return f"{SAID[answer.direction]}: {line.sign_in_words} ({_what_is_right(line)})."
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     if answer.state == "too few rows":
@@ -199,37 +188,30 @@ def _what(answer: Answer, audit: Audit) -> str:
     if _by_classes(answer, audit):
         return "Single classes are off, though the most probable one shows no sign of error."
     test = audit.tests["calibration_test"].result
-    if test is not None and not test.reject:
-        if test.impossible is not None:
-            return sentence(test.impossible.summary())
-        return "Not calibrated, as a bound proves; the test alone does not see it."
+    if test is not None and test.impossible is not None and not (test.reject or _beyond(audit.gate)):
+        return sentence(test.impossible.summary())
     if answer.action == "check the labels":
-        wrong = [each for each in audit.regions if (each.predicted - 0.5) * (each.happened - 0.5) < 0.0]
-        where = f"where {rate(wrong[0].predicted)} is predicted, {_happened(audit, wrong[0].happened)}" if wrong else ""
-        rows = f" ({counted(wrong[0].n_rows, 'row')})" if wrong else ""
-        where = where or "the higher the prediction, the rarer the event"
-        return f"Backwards, as if yes and no were swapped: {where}{rows}."
+        return _places(answer, audit).backwards()
     if answer.action == "predict the base rate":
-        return f"Of no proved use: predicting {every_time(audit)} for every row may do as well."
+        gain = audit.advice.gain
+        return of_no_use(every_time(audit), better=gain is not None and gain.proved)
     if since(audit, answer.direction) is not None:
         return f"{_drift_in_words(audit)}."
     where_alone = blamed(audit, answer.direction)
-    if answer.direction is None:
-        return _unsure(answer, audit) if where_alone is None else _of_one_segment(where_alone)
-    slightly = answer.state == "too small to matter" and where_alone is None
-    said = (_SAID if audit.classes is None else _SAID | _TOP)[answer.direction]
-    said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
-    return f"{said}{_for_example(answer, audit) if where_alone is None else _there_and_elsewhere(where_alone)}."
-
-
-def _unsure(answer: Answer, audit: Audit) -> str:
-    """Of an error whose direction is not known: the places that are."""
-    if not answer.examples and "segments" in parts_off(audit):
+    if where_alone is not None and answer.direction is None:
+        return _of_one_segment(where_alone)
+    if where_alone is not None:
+        return f"{_places(answer, audit).way}{_there_and_elsewhere(where_alone)}."
+    if answer.direction is None and not answer.examples and "segments" in parts_off(audit):
         return _parts_in_words(audit)
-    if not answer.examples:
-        return "Not calibrated, though no range of predictions stands out."
-    told = [f"too {each.direction} {_near(audit, each)}" for each in answer.examples]
-    return f"{'; '.join(told).capitalize()}. Which way other predictions err is not clear."
+    slightly = answer.state == "too small to matter"
+    return _places(answer, audit).sentence(answer.examples, slightly=slightly)
+
+
+def _places(answer: Answer, audit: Audit) -> Places:
+    """Which way predictions err, and where, by the curve."""
+    rates = audit.mean_prediction, audit.base_rate, audit.n_rows
+    return Places(answer.direction, audit.regions, *rates, audit.classes is not None)
 
 
 def _of_one_segment(where: Blamed) -> str:
@@ -280,18 +262,23 @@ def _real_but(answer: Answer, audit: Audit) -> str:
 
 def _rare(audit: Audit) -> str:
     """How often the event happens, beside points that are few because it hardly ever, or nearly always, does."""
-    common = _RARE <= audit.base_rate <= 1.0 - _RARE
+    common = _RARE <= audit.base_rate <= 1.0 - _RARE or audit.auc is None
     return "" if common or audit.classes is not None else f"; {rate(audit.base_rate)} happen on average"
 
 
 def _at_most(answer: Answer, audit: Audit, *, rows: bool = False) -> str:
     """The upper end beside the limit that it keeps to; with the number of rows where no other sentence has it."""
     assert answer.interval is not None
-    most = in_points(most_in_short(answer.interval, answer.max_distance))
-    limit = as_points(asked(answer.max_distance))
+    most, limit = at_most(answer.interval, answer.max_distance), as_points(asked(answer.max_distance))
     of = f"; {counted(audit.n_rows, 'row')}" if rows else ""
     sure = f"{confidence(audit.level)} confidence{of}{_rare(audit)}"
-    return f"at most {most} on average, below the limit of {limit} ({sure})"
+    return f"{most} on average, {_below(answer)} the limit of {limit} ({sure})"
+
+
+def _below(answer: Answer) -> str:
+    """An upper end is below the limit as it is printed, or prints as the limit."""
+    assert answer.interval is not None
+    return "below" if float(most_in_short(answer.interval, answer.max_distance)) < answer.max_distance else "within"
 
 
 def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
@@ -320,6 +307,8 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         real = f"{_real_but(answer, audit)}{_TOO_SMALL}"
     elif test is not None and test.reject:
         real = f"{_reality(answer, audit)}. "
+    elif test is not None and _beyond(audit.gate):
+        real = f"A bound proves this; the test alone does not see it{_if_independent(audit)} ({_p(answer, audit)}). "
     elif test is not None:
         real = f"That does not depend on the test{_if_independent(audit)} ({_p(answer, audit)}). "
     if answer.state == "too small to matter":
@@ -337,19 +326,21 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
 def _may_hide(answer: Answer, audit: Audit) -> str:
     if answer.interval is None:
         return "How large an error may hide is not known."
+    if answer.interval.high >= 1.0:
+        return "So few rows rule out no error."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     sure = f"{confidence(audit.level)} confidence{_rare(audit)}"
     hide = f"An error of up to {most} on average could still hide here ({sure})."
     if answer.interval.high > answer.max_distance:
         return hide
     limit = as_points(asked(answer.max_distance))
-    return f"{hide} That is below the limit of {limit}, but near 0% and 100% {_could_cost(audit)}."
+    return f"{hide} That is {_below(answer)} the limit of {limit}, but {could_cost(audit.advice.gain)}."
 
 
-def _could_cost(audit: Audit) -> str:
-    gain = audit.advice.gain
+def could_cost(gain: RecalibrationGain | None) -> str:
+    """What an error within the limit could cost, as far as rows tell."""
     if gain is None or gain.doubt is not None:
-        return "a small error can cost much, and too few rows show it"
+        return "near 0% and 100% a small error can cost much, and too few rows show it"
     return f"it could cost up to {share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
 
 
@@ -364,21 +355,24 @@ def _how_far(answer: Answer, audit: Audit) -> str:
         if audit.rates:
             return f"{move} on these rows."
         return f"{move} on these rows; {MAX_WEIGHT}, {most_of_one(audit)}, would bound it for others."
+    if answer.interval.high >= 1.0:
+        return f"{move} on these rows; they are too few to bound it for others."
     most = as_points(most_in_short(answer.interval, answer.max_distance))
     if not answer.interval.low > 0.0:
-        likely = f", likely at most {most}"
+        likely = f", at most {most} ({confidence(audit.level)} confidence)"
     else:
         likely = f", likely {as_points(least_in_short(answer.interval, answer.max_distance))} to {most}"
     limit = as_points(asked(answer.max_distance))
     within = answer.state in ("worth correcting", "not tested") and answer.interval.high <= answer.max_distance
     but = f", but {_costs(audit)}" if answer.state == "worth correcting" and audit.classes is None else ""
-    little = f" That is below the limit of {limit}{but}." if within else ""
+    little = f" That is {_below(answer)} the limit of {limit}{but}." if within else ""
     return f"{move}{likely}.{little}"
 
 
 def _costs(audit: Audit) -> str:
     """Why an error within the limit is not small."""
-    return "it costs much" if stakes(audit.advice.gain) == "large" else f"near 0% and 100% {_could_cost(audit)}"
+    gain = audit.advice.gain
+    return "it costs much" if stakes(gain) == "large" else could_cost(gain)
 
 
 def _parts_in_words(audit: Audit) -> str:
@@ -406,7 +400,7 @@ def _drift_in_words(audit: Audit) -> str:
     """Since when the evidence was enough, and what is predicted and happens from then on."""
     _, from_then = split_by_alarm(audit)
     way = "Too high" if from_then.happened < from_then.predicted else "Too low"
-    rates = _predicted_and_happened(audit, from_then.predicted, from_then.happened, from_then.n_rows)
+    rates = rates_in_words(from_then.predicted, from_then.happened, from_then.n_rows, audit.classes is not None)
     return f"{way} since about {period_in_words(from_then.first)}: {rates}"
 
 
@@ -438,47 +432,6 @@ def _those(audit: Audit, segment: Blamed | None) -> str:
     return f"In that segment it is not small{others}.{periods}"
 
 
-def _happened(audit: Audit, share: float) -> str:
-    return f"{rate(share)} {'happened' if audit.classes is None else 'were right'}"
-
-
-def _predicted_and_happened(audit: Audit, says: float, happens: float, n_rows: int) -> str:
-    said, happened = two_rates(says, happens)
-    right = "happened" if audit.classes is None else "were right"
-    return f"{said} predicted, {happened} {right} ({counted(n_rows, 'row')})"
-
-
-def _for_example(answer: Answer, audit: Audit) -> str:
-    """The clearest place, and for two-sided faults the clearest on the other side."""
-    if not answer.examples:
-        right = (audit.base_rate > audit.mean_prediction) == (answer.direction == "too low")
-        if answer.direction not in ("too high", "too low") or not right:
-            return ""
-        rates = _predicted_and_happened(audit, audit.mean_prediction, audit.base_rate, audit.n_rows)
-        return f" on average: {rates}"
-    first, *others = answer.examples
-    if answer.direction in ("too high", "too low"):
-        if first.share > _ALL_ROWS:
-            rates = _predicted_and_happened(audit, audit.mean_prediction, audit.base_rate, audit.n_rows)
-            told = f" on average: {rates}"
-        else:
-            told = f" {_near(audit, first)}"
-        for other in others:
-            way = "too low" if other.happened > other.predicted else "too high"
-            told += f"; {way} {_near(audit, other)}"
-        return told
-    near = "; ".join(_near(audit, each).replace(":", ",", 1) for each in answer.examples)
-    return f". {near[0].upper()}{near[1:]}"
-
-
-def _near(audit: Audit, where: Region) -> str:
-    """A range of predictions: what is predicted there, what happened, and in how many rows."""
-    says, happens = two_rates(where.predicted, where.happened)
-    right = "happened" if audit.classes is None else "were right"
-    place = f"at {rate(where.low)}" if where.low == where.high else f"near {says}"
-    return f"{place}: {happens} {right} ({counted(where.n_rows, 'row')})"
-
-
 def _there_and_elsewhere(where: Blamed) -> str:
     """The segment that errs, and that the other rows do not."""
     says, happens = two_rates(where.predicted, where.happened)
@@ -488,26 +441,14 @@ def _there_and_elsewhere(where: Blamed) -> str:
     return f"{inside}. Elsewhere {rest} predicted, {others} happened"
 
 
-def two_rates(one: float, other: float) -> tuple[str, str]:
-    """Two rates with as many digits as it takes to tell them apart."""
-    shown = rate(one), rate(other)
-    if abs(one - other) < _SAME:
-        return shown
-    for digits in range(1, _DIGITS):
-        if shown[0] != shown[1]:
-            break
-        shown = f"{one:.{digits}%}", f"{other:.{digits}%}"
-    return shown
-
-
-def sentences(audit: Audit) -> tuple[str, ...]:
-    """The sentences of the verdict."""
+def sentences(audit: Audit, *, alone: bool = True) -> tuple[str, ...]:
+    """The sentences of the verdict; of one of several audits without what is assumed of all."""
     said = []
     if audit.violations:
         failed = "; ".join(inequality.words for inequality in audit.violations)
         said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
     found = audit.answer
-    said += [found.headline, *found.details, standing(audit)]
+    said += [found.headline, *found.details, standing(audit, alone=alone)]
     if audit.cost_of_acting is not None and not audit.cost_of_acting.worst:
         said.append(audit.cost_of_acting.summary())
     if audit.pos_label is not None:
@@ -546,23 +487,28 @@ def _by_group(audit: Audit) -> str:
     )
 
 
-def standing(audit: Audit) -> str:
-    """The fourth line: how well predictions rank, for a useless predictor can be calibrated; and what is assumed."""
+def standing(audit: Audit, *, alone: bool = True) -> str:
+    """The fourth line: how well predictions rank, for a useless predictor can be calibrated; and what is assumed.
+
+    That rows are independent is told once: not of one of several audits, nor where the answer has it as a condition.
+    """
     units = "rows are" if audit.n_groups is None else f"{counted(audit.n_groups, 'group is', 'groups are')}"
-    return f"{_discrimination(audit)} Assumed: {units} independent{_how_known(audit)}."
+    told = not alone or (audit.perhaps_groups is not None and audit.answer.pvalue is not None)
+    assumed = "; ".join([*([] if told else [f"{units} independent"]), *_how_known(audit)])
+    return f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
 
 
-def _how_known(audit: Audit) -> str:
+def _how_known(audit: Audit) -> list[str]:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
         within = "" if audit.followed.strata is None else f" within {audit.followed.strata}"
-        return f"; rows lost from sight are like all others{within}, in outcome and prediction"
+        return [f"rows lost from sight are like all others{within}, in outcome and prediction"]
     if audit.sampling_fractions is None:
-        return ""
+        return []
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
     seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
     kept = f"the file has {without} of all rows without the event and {events} of those with it{seen}"
-    return f"; {kept}. Per cents are of all rows"
+    return [f"{kept}. Per cents are of all rows"]
 
 
 def _discrimination(audit: Audit) -> str:
@@ -575,7 +521,26 @@ def _discrimination(audit: Audit) -> str:
     return f"How well they tell {what}: AUC {audit.auc:.3f} ({told})."
 
 
+_COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
+    {
+        ("no evidence", "leave unchanged"): "no error that matters",
+        ("no evidence", "look at the parts"): "parts err, all rows do not",
+        ("too few rows", "collect more rows"): "no sign of error",
+        ("too few rows", "look at the parts"): "parts err, all rows show nothing",
+        ("too small to matter", "leave unchanged"): "too small to matter",
+        ("too small to matter", "look at the parts"): "small, but not in parts",
+        ("worth correcting", "recalibrate"): "worth correcting",
+        ("worth correcting", "look closer"): "real, no correction proved",
+        ("worth correcting", "none"): "real, no correction known",
+        ("worth correcting", "predict the base rate"): "of no proved use",
+        ("worth correcting", "check the labels"): "backwards",
+        ("not tested", "none"): "not tested",
+    }
+)
+"""What it comes to, in a few words that fit what to do."""
+
+
 def state_in_words(answer: Answer) -> str:
     """What it comes to, where one line or a cell of a table has to do."""
-    seen = _NOT_SEEN.get(answer.state)
-    return answer.state if seen is None else f"{seen[0].lower()}{seen[1:]}"
+    few_groups = answer.state == "too few rows" and answer.direction is not None
+    return "too few groups" if few_groups else _COMES_TO[answer.state, answer.action]

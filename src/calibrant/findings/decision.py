@@ -246,6 +246,7 @@ def action_of(state: State, advice: Advice, parts: tuple[str, ...], *, more_help
     return "look closer" if advice.chosen == "unchanged" else "recalibrate"
 
 
+_APART = 4.0  # standard errors
 _MOST_ROWS = 0.5  # of all, in a part of them
 _MOST_ERROR = 0.5  # of all rows, in it
 _LEFT = 0.2  # of the error of all rows, at most, elsewhere, or what chance explains
@@ -414,7 +415,7 @@ def since(audit: Audit, direction: Direction | None) -> Stretch | None:
     against = direction is not None and (after.error > 0.0) != (direction == "too low")
     if before is None or against or abs(before.error) > audit.max_distance:
         return None
-    apart = abs(after.error - before.error) > _SURE * math.sqrt(before.variance + after.variance)
+    apart = abs(after.error - before.error) > _APART * math.sqrt(before.variance + after.variance)
     return after if apart else None
 
 
@@ -483,31 +484,3 @@ def _proved(segments: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str]
 
 def _conditions(by: tuple[str, ...], key: tuple[object, ...]) -> frozenset[str]:
     return frozenset(condition(name, value) for name, value in zip(by, key, strict=True))
-
-
-_SURE = 4.0  # posterior standard deviations
-_MOST = 0.9  # of the rows
-_SIDES = {"too low": (True, False), "too high": (False, True)}
-
-
-def told(direction: str | None, audit: Audit) -> tuple[Region, ...]:
-    """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side.
-
-    Of faults that are nearly all of one side, the other is listed as well where it is clear beyond doubt. Where nearly
-    all rows err one way, all of them are the example. Without a direction the clearest are told, of either side.
-    """
-    examples = audit.regions
-    if not examples:
-        return ()
-    if direction in ("too high", "too low"):
-        same, other = (
-            [each for each in examples if (each.happened > each.predicted) == low] for low in _SIDES[direction]
-        )
-        if sum(each.share for each in same) > _MOST:
-            low, high = min(each.low for each in same), max(each.high for each in same)
-            all_rows = audit.mean_prediction, audit.base_rate, None, audit.n_rows, 1.0, same[0].errors
-            same = [Region(low, high, *all_rows)]
-        return (*same[:1], *(each for each in other[:1] if same and each.errors >= _SURE))
-    first = examples[0]
-    others = [each for each in examples if (each.happened < each.predicted) != (first.happened < first.predicted)]
-    return (first, *others[:1])

@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
-from calibrant.door.rows import Rows
+from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
 from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_TRIALS
@@ -58,15 +58,13 @@ class Evidence(Result):
     not_run: str | None = None
 
     def summary(self) -> str:
-        """Its sentence, or why it was not run."""
+        """Its sentence, or why it was not run; of its premise what is more than independence, which stands above."""
         if self.result is None:
             return f"not run: {self.not_run}"
         line = self.result.summary()
-        return (
-            f"{line} (taken as given: {self.result.premise})"
-            if isinstance(self.result, CalibrationTestResult)
-            else line
-        )
+        premise = self.result.premise if isinstance(self.result, CalibrationTestResult) else INDEPENDENT
+        _, _, more = premise.partition(", ")
+        return f"{line} (taken as given: {more.removeprefix('and ')})" if more else line
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain words and numbers."""

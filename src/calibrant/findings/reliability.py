@@ -31,8 +31,10 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatsOrNull, Result
+from calibrant.findings.places import Places, large_ones
 from calibrant.findings.regions import MOST_LEVELS, Region, regions_of
 from calibrant.findings.words import NO_TRIALS
+from calibrant.kernels.sums import dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.gain import Direction, direction_of
@@ -44,7 +46,6 @@ Axis = Literal["linear", "log-odds"]
 _POINTS = 257  # of the curve
 _DRAWS, _SEED = 1000, 0  # curves behind the band; a constant seed, so that equal rows have equal bands
 _GAP, _CORNER = 0.05, 0.05  # of the axis
-_LARGE = 0.1  # of the largest error
 _NARROW = 0.25  # predictions in a narrower range fill the axis
 _STRETCHED = 0.0025  # share of the weight on either side that does not stretch the axis
 _BEYOND = 0.1  # of a row: nearer to 0 and 1 than this over all rows, predictions share one point
@@ -164,9 +165,7 @@ _SIDES: dict[str, Direction] = {"l": "too low", "h": "too high", "lh": "too conf
 
 def _agreed(direction: Direction | None, regions: tuple[Region, ...]) -> Direction | None:
     """The direction, unless ranges that hold a tenth of the largest error err otherwise: then none is stated."""
-    error = [each.share * abs(each.mean_error) for each in regions]
-    large = [each for each, size in zip(regions, error, strict=True) if size >= _LARGE * max(error)]
-    sides = "".join(each.direction[0] for each in sorted(large, key=lambda each: each.low))
+    sides = "".join(each.direction[0] for each in sorted(large_ones(regions), key=lambda each: each.low))
     sides = "".join(side for k, side in enumerate(sides) if k == 0 or sides[k - 1] != side)
     fits = direction in (None, "uneven") or sides in "".join(key for key, name in _SIDES.items() if name == direction)
     return direction if fits else None
@@ -175,6 +174,16 @@ def _agreed(direction: Direction | None, regions: tuple[Region, ...]) -> Directi
 def fitted_curve(sample: Sample, rows: Rows | None) -> AveragedCurve:
     """The averaged map of rows; `rows` are the same one by one where weights, trials or groups tell them apart."""
     return AveragedCurve().fit_sample(sample) if rows is None else AveragedCurve().fit_rows(rows)
+
+
+def places_of(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: float, *, classes: bool) -> Places | None:
+    """Which way predictions err, and where, without a diagram; None where groups are too few to say so by a curve."""
+    if _no_band(sample, rows) is not None:
+        return None
+    regions, predicted = regions_of(sample, curve, level), min(1.0, dot(sample.mass(), sample.prediction))
+    happened = min(1.0, max(0.0, predicted + float(sample.residual().sum())))
+    direction = _agreed(direction_of(curve, level), regions)
+    return Places(direction, regions, predicted, happened, sample.n_rows, classes)
 
 
 def _no_band(sample: Sample, rows: Rows | None) -> str | None:

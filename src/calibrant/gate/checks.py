@@ -86,7 +86,7 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
     if request.anytime is not None:
         return (Check("all rows", "rows", gate_with(table, request.anytime, request, listener)),)
     if not (request.by or request.baseline or request.find):
-        return (Check("all rows", "rows", gate_opened(table, request, listener)),)
+        return (gate_opened(table, request, listener),)
     table.require(request.by, "by")
     table.require(request.find if request.find != EVERY else (), "find")
     before = None
@@ -106,7 +106,7 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
     shares = 1 + len(segments) + (before is not None) + bool(request.find)
     listener.stage("Bounds")
     with named_as_in_table(table, names):
-        checks = [Check("all rows", "rows", decided(read, request, listener, shares))]
+        checks = [decided(read, request, listener, shares)]
         for name, decide in segments:
             checks.append(Check(name, "segment", decide(shares)))
     if request.find:

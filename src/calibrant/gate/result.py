@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import in_points
@@ -37,6 +37,17 @@ _MOST_SHOWN = 20
 """Checks that a person is shown; JSON and JUnit's XML have all."""
 
 
+class Asides(NamedTuple):
+    """What is said beside a verdict: where predictions err, what a small error may cost, and what that asks for."""
+
+    where: str = ""
+    warning: str = ""
+    action: str = ""
+
+
+NOTHING = Asides()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Check(Result):
     """One check of a gate.
@@ -49,11 +60,14 @@ class Check(Result):
         All rows, those of one segment, against a baseline, or of all segments that features make.
     result : GateResult, RegretBounds, NotWorse or BoundedSegments
         What is proved.
+    asides : Asides
+        What is said beside it; of all rows alone.
     """
 
     name: str
     kind: Literal["rows", "segment", "baseline", "found"]
     result: GateResult | RegretBounds | NotWorse | BoundedSegments
+    asides: Asides = NOTHING
 
     @property
     def verdict(self) -> Said:
@@ -72,8 +86,9 @@ class Check(Result):
 
     @property
     def sentence(self) -> str:
-        """Proved, without the premises that all checks share."""
-        return self.result.sentence if isinstance(self.result, GateResult | RegretBounds) else self.result.summary()
+        """Proved, and where predictions err that fail, without the premises that all checks share."""
+        proved = self.result.sentence if isinstance(self.result, GateResult | RegretBounds) else self.result.summary()
+        return f"{proved} {self.asides.where}".rstrip()
 
     @property
     def needs(self) -> str:
@@ -90,13 +105,15 @@ class Check(Result):
         """One line among others, under words that say what all are of."""
         if not isinstance(self.result, GateResult):
             return self.summary()
-        return f"{self.name}: {said(self.verdict)}, {self.proved} ({counted(self.result.n_rows, 'row')}){self.needs}"
+        proved = f"{self.proved} ({counted(self.result.n_rows, 'row')}){self.needs}"
+        where = f". {self.asides.where}" if self.asides.where else ""
+        return f"{self.name}: {said(self.verdict)}, {proved}{where}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, kind and result as plain values."""
         values = self.result.to_dict()
         values.pop("premises", None)  # those of the gate are of all checks
-        return {"name": self.name, "kind": self.kind, **values}
+        return {"name": self.name, "kind": self.kind, "sentence": self.sentence, **values}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -150,7 +167,7 @@ class Gated(Result):
     def headline(self) -> str:
         """The verdict, and how many checks there are of each."""
         if len(self.checks) == 1:
-            return self.rows.sentence
+            return self.checks[0].sentence
         sentence = f"{said(self.verdict)}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
         needed, n = self.rows_needed, self.rows.n_rows
         tells = self.verdict == "undecided" and practical(needed, n)
@@ -160,15 +177,15 @@ class Gated(Result):
 
     @property
     def warning(self) -> str:
-        """That it passes and an audit would correct all the same; empty where that is not so."""
-        costly = self.premises.costly_error
-        return "" if costly is None or self.verdict != "within" else f"Warning: {costly}"
+        """That it passes and a small error costs much all the same, or may; empty where that is not so."""
+        warning = self.checks[0].asides.warning
+        return f"Warning: {warning}" if warning and self.verdict == "within" else ""
 
     @property
     def action(self) -> str:
         """What to do, which follows from the verdict."""
         if self.warning:
-            return "Do: correct the predictions all the same before you use them; calibrant audit prints the code."
+            return f"Do: {self.checks[0].asides.action}"
         if self.verdict == "within":
             return "Do: use the predictions as they are."
         if self.verdict == "beyond":
@@ -214,6 +231,9 @@ class Gated(Result):
         """Return the gate of all rows, the verdict and the rows needed being those of all checks, and the checks."""
         return {
             **self.rows.to_dict(),
+            "headline": self.headline,
+            "warning": self.warning,
+            "action": self.action,
             "verdict": self.verdict,
             "rows_needed": self.rows_needed,
             "checks": [check.to_dict() for check in self.checks],

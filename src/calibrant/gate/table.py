@@ -19,7 +19,6 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
-from calibrant.findings.reliability import fitted_curve
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
     is_harness_log,
@@ -31,12 +30,13 @@ from calibrant.findings.tables import (
     searchable,
 )
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
+from calibrant.gate.asides import asides
 from calibrant.gate.request import GateRequest
+from calibrant.gate.result import Asides, Check
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.kernels.sums import dot
-from calibrant.recalibration.gain import gain_of
 from calibrant.segments.request import EVERY
 from calibrant.sketch.sample import draws_of_cells, gate_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
@@ -51,8 +51,8 @@ Read = tables.Columns | CalibrationSketch
 """Rows, or their sums in cells where they are too many to be read."""
 
 
-def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -> GateResult:
-    """The gate of a table that is open."""
+def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -> Check:
+    """The check of all rows of a table that is open."""
     read, names = read_opened(table, request, listener)
     listener.stage("Bounds")
     with named_as_in_table(table, names):
@@ -214,39 +214,32 @@ def with_limit(read: Read, request: GateRequest, listener: Listener) -> GateRequ
     return replace(request, max_distance=limit)
 
 
-def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 1) -> GateResult:
-    """The gate of rows that were read; "beyond" takes one of so many shares of the level."""
+def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 1) -> Check:
+    """The check of rows that were read; "beyond" takes one of so many shares of the level."""
     limit, level = request.max_distance, request.level
     assert limit is not None
     if isinstance(read, CalibrationSketch):
         _say_odd(read.sample, limit, listener)
         sums = read.sample, read.moments()
-        gate = gate_of_cells(*sums, max_distance=limit, level=level, max_weight=request.max_weight, shares=shares)
-        _say_gain(gate, read.sample, None, level, listener)
-        return gate
+        most, moved = request.max_weight, read.displacement
+        gate = gate_of_cells(*sums, max_distance=limit, level=level, max_weight=most, shares=shares)
+        return _check(gate, asides(gate, read.sample, None, misplaced=moved, max_weight=most))
     if not request.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
         _say_odd(sample, limit, listener)
         gate = calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
-        _say_gain(gate, sample, None, level, listener)
-        return gate
+        return _check(gate, asides(gate, sample, None, classes=bool(read.classes)))
     weighing = _weighing(read, request)
     sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
     _say_odd(sample, limit, listener)
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
     columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
-    _say_gain(gate, sample, Rows.of(read.y_true, read.y_prob, *columns), level, listener)
-    return gate
+    rows = Rows.of(read.y_true, read.y_prob, *columns)
+    return _check(gate, asides(gate, sample, rows, classes=bool(read.classes), max_weight=request.max_weight))
 
 
-def _say_gain(gate: GateResult, sample: Sample, rows: Rows | None, level: float, listener: Listener) -> None:
-    """Where an error is within the limit and costs much all the same: an audit would recalibrate."""
-    if gate.verdict != "within" or np.isin(sample.prediction, (0.0, 1.0)).all():
-        return
-    gain = gain_of(fitted_curve(sample, rows), level)
-    if gain.matters:
-        improved = f"correcting would improve the score (log loss) {gain.log_loss.summary()}"
-        listener.premise("costly_error", f"a real error, within the limit: {improved}.")
+def _check(gate: GateResult, beside: Asides) -> Check:
+    return Check("all rows", "rows", gate, beside)
 
 
 def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:

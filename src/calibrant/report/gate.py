@@ -80,7 +80,7 @@ def gate_as_junit(result: Gated) -> str:
         else:
             ElementTree.SubElement(case, "system-out").text = message
     ElementTree.SubElement(suite, "system-out").text = _printable(
-        " ".join(filter(None, (result.warning, result.action, *result.premises.sentences)))
+        " ".join(filter(None, (result.warning, result.action, *result.premises.beside("limit"))))
     )
     return _as_text(root)
 
@@ -112,7 +112,7 @@ def gate_as_markdown(result: Gated) -> str:
             lines.append(f"| {_marked(check.name)} | {verdict} | {proved} | {check.result.n_rows:,} |")
         lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
         lines.append("")
-    lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in result.premises.sentences), ""]
+    lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in result.premises.beside("limit")), ""]
     return "\n".join([*lines, f"Exit code {EXIT_CODES[result.verdict]}.", ""])
 
 

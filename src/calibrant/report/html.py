@@ -18,6 +18,7 @@ from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import as_points, at_least, in_points, in_short, outwards
 from calibrant.findings.actions import code, what_to_do
+from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import blamed
@@ -72,7 +73,8 @@ def _(comparison: Comparison) -> str:
     column = environment.get_template("column.html.jinja")
     most = max(bars(audit)[0].most for audit in comparison.audits)  # one scale for all
     pages = [
-        Markup(_renamed(column.render(_context(audit, most)), f"-{i}")) for i, audit in enumerate(comparison.audits)
+        Markup(_renamed(column.render(_context(audit, most, alone=False)), f"-{i}"))
+        for i, audit in enumerate(comparison.audits)
     ]
     picture = _coloured(_renamed(curves_svg(comparison), "-all"), "The reliability curves of all")
     template = environment.get_template("comparison.html.jinja")
@@ -137,13 +139,14 @@ def _environment() -> Environment:
     return environment
 
 
-def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
+def _context(audit: Audit, most: float = 0.0, *, alone: bool = True) -> dict[str, Any]:
     from calibrant import __version__
 
     known = measures()
     return {
         "audit": audit,
-        "premises": audit.premises.sentences,
+        "premises": audit.premises.beside("independence"),
+        "sentences": sentences(audit, alone=alone),
         "facts": facts(audit),
         "reality": reality(audit),
         "beside_the_answer": beside_the_answer,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.door.outwards import at_least, outwards
 from calibrant.door.values import counted
 from calibrant.findings.actions import code, what_to_do
-from calibrant.findings.catalogue import standing
+from calibrant.findings.catalogue import sentences, standing
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import rejected
 from calibrant.findings.results import Audit
@@ -91,7 +91,7 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
         _heading(console, "What acting costs")
         _say(console, audit.cost_of_acting.summary())
     _parts(audit, console)
-    _premises(console, audit.premises.sentences)
+    _premises(console, audit.premises.beside("independence"))
     if everything:
         _agreement(audit, console)
     else:
@@ -194,7 +194,7 @@ def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str
     console.print(table)
     for name, audit in zip(comparison.names, comparison.audits, strict=True):
         _heading(console, name)
-        for line in audit.sentences:
+        for line in sentences(audit, alone=False):
             _say(console, line)
     _premises(console, comparison.premises)
     if comparison.seed is not None:

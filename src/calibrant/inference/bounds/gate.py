@@ -7,7 +7,7 @@ __all__ = ["GateResult", "calibration_gate"]
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal
 
 from calibrant.door.arguments import check_level, fraction
@@ -105,13 +105,12 @@ VERDICTS: Mapping[Verdict, str] = ReadOnly({"within": "PASS", "beyond": "FAIL", 
 def ends_in_points(gate: GateResult) -> str:
     """The end that decides, or both where neither does."""
     ends, limit = gate.lower_distance, gate.max_distance
-    most = in_points(most_in_short(ends, limit))
     if gate.verdict == "within":
-        return f"at most {most}"
-    least = least_in_short(ends, limit)
+        return at_most(ends, limit)
     if gate.verdict == "beyond":
-        return f"at least {in_points(least)}"
-    return f"{as_points(least)} to {most}" if ends.low > 0.0 else f"up to {most}"
+        return at_least(ends, limit)
+    most = in_points(most_in_short(ends, limit))
+    return f"{as_points(least_in_short(ends, limit))} to {most}" if ends.low > 0.0 else f"up to {most}"
 
 
 def proved_by(gate: GateResult, *, alone: bool = False) -> str:
@@ -359,23 +358,40 @@ def rows_to_collect(gate: GateResult) -> str:
         return "far more rows than these (over ten times as many)"
     fewest = f"{rounded_rows(least):,}"
     if not practical(most, gate.n_rows):
-        return f"{fewest} rows in all (these included), or far more"
+        return f"at least {fewest} rows in all (these included)"
     return f"{fewest} to {rounded_rows(most):,} rows in all (these included)"
 
 
 def least_in_short(interval: Interval, limit: float) -> str:
-    """The lower end, rounded down, and never to a limit that it is above."""
-    for digits in (2, 3, 4, 5):
+    """The lower end, rounded down, and never below a limit that it is above: nearer than is printed it is the limit."""
+    for digits in _digits(limit):
         shown = in_short(interval.low, ROUND_FLOOR, digits)
         if not float(shown) <= limit < interval.low:
             return shown
-    return repr(interval.low)
+    return asked(limit)
 
 
 def most_in_short(interval: Interval, limit: float) -> str:
-    """The upper end, rounded up, and below a limit that it is below."""
-    for digits in (2, 3, 4, 5):
+    """The upper end, rounded up, and below a limit that it is below: nearer than is printed it is the limit."""
+    for digits in _digits(limit):
         shown = in_short(interval.high, ROUND_CEILING, digits)
         if not interval.high < limit or float(shown) < float(asked(limit)):
             return shown
     return asked(limit)
+
+
+def _digits(limit: float) -> range:
+    """Two, or as many as it takes to tell an end from the limit: at most three, or one more than the limit has."""
+    return range(2, max(3, len(Decimal(asked(limit)).normalize().as_tuple().digits) + 1) + 1)
+
+
+def at_most(interval: Interval, limit: float) -> str:
+    """The upper end in points, and "less than" a limit that no short number tells it from."""
+    most = most_in_short(interval, limit)
+    return f"{'less than' if interval.high < limit == float(most) else 'at most'} {in_points(most)}"
+
+
+def at_least(interval: Interval, limit: float) -> str:
+    """The lower end in points, and "more than" a limit that no short number tells it from."""
+    least = least_in_short(interval, limit)
+    return f"{'more than' if interval.low > limit == float(least) else 'at least'} {in_points(least)}"

@@ -1,0 +1,77 @@
+"""What stands beside a gate's verdict: where rows that fail err, and what a small error may cost, as an audit says."""
+
+from __future__ import annotations
+
+from calibrant.door.arguments import N_RESAMPLES
+from calibrant.door.rows import Rows
+from calibrant.door.sample import Sample
+from calibrant.findings.actions import IF_ALL_RIGHT
+from calibrant.findings.advice import advice_on_sample, may_gain
+from calibrant.findings.catalogue import could_cost
+from calibrant.findings.decision import action_of, decide, rejected, stakes
+from calibrant.findings.evidence import evidence
+from calibrant.findings.places import of_no_use
+from calibrant.findings.reliability import fitted_curve, places_of
+from calibrant.findings.words import rate
+from calibrant.gate.result import Asides
+from calibrant.inference.bounds.gate import GateResult
+from calibrant.recalibration.choose import choose_on_sample
+from calibrant.recalibration.curves.averaged import AveragedCurve
+
+_SEED = 0  # the side of the level on which a p-value lies depends on no seed
+
+
+def asides(
+    gate: GateResult,
+    sample: Sample,
+    rows: Rows | None,
+    *,
+    classes: bool = False,
+    misplaced: float = 0.0,
+    max_weight: float | None = None,
+) -> Asides:
+    """What an audit says of the same rows, by the same curve, test and table of cases.
+
+    `rows` are the sample's one by one where weights, trials or groups tell them apart. Of a sketch's cells `misplaced`
+    is what rounding may have misplaced. With `classes` rows are those of the top label, whose costs are not asked.
+    """
+    sample = sample if rows is None else rows.sample
+    if not sample.binary or gate.verdict == "undecided" or (classes and gate.verdict == "within"):
+        return Asides()
+    curve = fitted_curve(sample, rows)
+    if gate.verdict == "beyond":
+        return Asides(where=_where(sample, rows, curve, gate.level, classes))
+    two = may_gain(sample)
+    gain = choose_on_sample(sample, rows, False, gate.level, curve=curve).gain if two else None
+    if stakes(gain) == "small":
+        return Asides()
+    how = sample, rows, sample.weights_differ, gate.level, N_RESAMPLES, _SEED, misplaced, max_weight
+    test = evidence(*how)["calibration_test"].result
+    advice = advice_on_sample(sample, rows, test, gate, gate.level, curve)
+    cost = stakes(advice.gain)
+    near = could_cost(advice.gain)
+    if test is None or not rejected(test, gate):
+        return Asides(warning=f"{near}.", action=IF_ALL_RIGHT)
+    if cost == "large" and advice.gain is not None:
+        near = f"correcting would improve the score (log loss) {advice.gain.log_loss.summary()}"
+    recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
+    return Asides(
+        warning=f"a real error, within the limit: {near}.",
+        action="correct the predictions all the same before you use them; calibrant audit prints the code."
+        if recalibrates
+        else "do not use the predictions before you have seen what calibrant audit says of them.",
+    )
+
+
+def _where(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: float, classes: bool) -> str:
+    """Which way predictions err, and where, as an audit's headline has it; empty where a curve cannot say so."""
+    places = places_of(sample, rows, curve, level, classes=classes)
+    if places is None:
+        return ""
+    if not classes and may_gain(sample):
+        choice = choose_on_sample(sample, rows, True, level, curve=curve)
+        if choice.direction == "wrong":
+            return places.backwards()
+        if choice.chosen == "constant":
+            return of_no_use(rate(places.happened), better=choice.gain is not None and choice.gain.proved)
+    return places.sentence(places.examples())
