@@ -365,8 +365,8 @@ def test_a_limit_that_any_constant_passes_is_said_to_be_loose(tmp_path):
     path.write_text("y_true,y_prob\n" + "0,0.01\n" * 990 + "1,0.02\n" * 10)
     loose = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.05"])
     said = " ".join(loose.stdout.split())
-    assert "The limit 0.05 is looser than the default, 0.001, a tenth of the rarer outcome's" in said
-    assert "predicting 0 everywhere would be within 0.05" in said
+    assert "The limit is looser than the default, 0.1 points, a tenth of the rarer outcome's" in said
+    assert "predicting 0 everywhere would be within the limit" in said
     for limit in (["--max-distance", "0.001"], []):
         tight = CliRunner().invoke(app, ["gate", str(path), *limit])
         assert "loose" not in tight.output

@@ -212,7 +212,7 @@ class Premises(Result):
         return tuple(self.entries.values())
 
     def beside(self, *told: str) -> tuple[str, ...]:
-        """The same without what is told elsewhere; of a limit that is, who gave it."""
+        """The same without those of these names; of the limit by whom it was given."""
         entries = dict(self.entries)
         if "limit" in told and self.max_distance is not None:
             entries["limit"] = f"The limit {'is the default' if self.default_limit else 'was given'} (max_distance)."

@@ -13,6 +13,7 @@ import numpy as np
 
 from calibrant.door.coding import condition, equalities
 from calibrant.door.ends import Interval
+from calibrant.door.outwards import in_points
 from calibrant.door.values import ReadOnly, Result
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import Verdict, asked
@@ -62,9 +63,9 @@ def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str |
     if limit <= usual and rarer > limit:
         return None
     which = f", {default_in_words(base_rate, mean_prediction)}" if usual < USUAL_LIMIT else ""
-    sentences = [f"The limit {limit:g} is looser than the default, {asked(usual)}{which}."] if limit > usual else []
+    sentences = [f"The limit is looser than the default, {in_points(asked(usual))}{which}."] if limit > usual else []
     if rarer <= limit:
-        constant = f"predicting {0 if base_rate < 0.5 else 1} everywhere would be within {limit:g}"
+        constant = f"predicting {0 if base_rate < 0.5 else 1} everywhere would be within the limit"
         sentences.append(f"The rarer outcome has a rate of {rarer:.2g}: {constant}.")
     return " ".join(sentences)
 
