@@ -140,7 +140,7 @@ def test_what_it_comes_to_fits_what_to_do():
         ):
             for parts in ((), ("segments",)):
                 advice = Advice("", chosen, backwards=backwards)
-                reached.add((state, action_of(state, advice, parts)))
+                reached |= {(state, action_of(state, advice, parts, more_helps=each)) for each in (False, True)}
     assert reached == set(_COMES_TO)
     assert len(set(_COMES_TO.values())) == len(_COMES_TO)
 

@@ -101,8 +101,8 @@ def _no_more_than(gain: RecalibrationGain) -> str:
 def _collect(answer: Answer, audit: Audit) -> str:
     """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
     if audit.gate is None or answer.interval is None:
-        few = answer.pvalue is None or audit.group_line is not None
-        if audit.n_groups is not None and (few or audit.n_groups < LEAST_GROUPS):
+        few_groups = answer.pvalue is None or audit.group_line is not None
+        if audit.n_groups is not None and (few_groups or audit.n_groups < LEAST_GROUPS):
             few = "More rows of the same ones help little."
             return f"collect rows of {_more_groups(audit)} before you rely on the predictions. {few}"
         return f"run this again with {MAX_WEIGHT}, {most_of_one(audit)}: that bounds the error."

@@ -74,7 +74,7 @@ def answer(audit: Audit) -> Answer:
     test, gate = audit.tests["calibration_test"].result, audit.gate
     # What single classes cost is not known; their states decide.
     cost = "small" if audit.classes is not None else stakes(audit.advice.gain)
-    beyond = gate is not None and gate.verdict == "beyond"
+    beyond = _beyond(gate)
     few = audit.n_groups is not None and audit.n_resamples > 0 and not (audit.rates or beyond)
     by_line, more_helps = few and audit.group_line is not None, few or (gate is not None and not beyond)
     state = decide(test, gate, None if audit.classes is None else audit.classes.state, cost, by_line=by_line)
@@ -82,7 +82,7 @@ def answer(audit: Audit) -> Answer:
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
-    proved = test is not None and (test.reject or _beyond(gate))
+    proved = test is not None and (test.reject or beyond)
     line = audit.group_line
     direction = audit.reliability.direction if proved else None if line is None else line.direction
     if audit.advice.backwards:  # neither too high nor too low: the other way round
@@ -535,6 +535,7 @@ _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
         ("worth correcting", "predict the base rate"): "of no proved use",
         ("worth correcting", "check the labels"): "backwards",
         ("not tested", "none"): "not tested",
+        ("not tested", "collect more rows"): "not tested, too few rows",
     }
 )
 """What it comes to, in a few words that fit what to do."""
