@@ -370,7 +370,8 @@ def test_a_limit_that_any_constant_passes_is_said_to_be_loose(tmp_path):
     for limit in (["--max-distance", "0.001"], []):
         tight = CliRunner().invoke(app, ["gate", str(path), *limit])
         assert "loose" not in tight.output
-        assert f"The limit on the distance is 0.001, {'as given' if limit else 'by default'}" in tight.output
+        assert "limit 0.1;" in tight.output
+        assert f"The limit {'was given' if limit else 'is the default'} (max_distance)." in tight.output
 
 
 def test_the_limit_of_the_gate_is_that_of_the_audit(tmp_path):
@@ -389,8 +390,9 @@ def test_the_limit_of_the_gate_is_that_of_the_audit(tmp_path):
             assert gated["premises"]["max_distance"] == limit
             assert gated["premises"]["default_limit"] is True
             assert (gated["max_distance"] if not more else gated["checks"][0]["max_distance"]) == limit
-            for text in (junit.read_text(), summary.read_text()):
-                assert f"The limit on the distance is {limit:g}, by default" in text
+            for text in (junit.read_text(), summary.read_text().replace("\\", "")):
+                assert "The limit is the default (max_distance)." in text
+                assert f"limit {100.0 * limit:g}" in text
 
 
 def test_the_level_and_the_place_of_a_page_are_those_that_are_asked_for(rows, tmp_path):
