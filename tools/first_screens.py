@@ -183,7 +183,8 @@ def _gate(rng: np.random.Generator) -> Screen:
     found = check_opened(OpenedFrame(pd.DataFrame({"y": _events(rng, truth), "p": p})), request, Listener())
     action = {"pass": "use as they are", "fail": "hold back, see what to correct", "costly": _CORRECT}[str(kind)]
     real = "no error that matters" if kind == "pass" else "yes"
-    return Screen("a gate before a release", found, "not told by a gate", _size(truth, p), real, action)
+    direction = "none" if kind == "pass" else "too confident"
+    return Screen("a gate before a release", found, direction, _size(truth, p), real, action)
 
 
 _SCREENS: tuple[Callable[[np.random.Generator], Screen], ...] = (

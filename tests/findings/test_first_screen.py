@@ -120,6 +120,8 @@ def test_a_gate_says_what_an_audit_says(p, chance, limit, verdict):
         return
     assert bool(gated.warning) == (answer.action != "leave unchanged")
     assert ("a real error" in gated.warning) == (answer.state == "worth correcting")
+    if answer.state == "worth correcting" and "which calibrated" not in answer.headline:
+        assert gated.warning.endswith(answer.headline)
     if answer.state == "too few rows":
         assert gated.action == answer.details[-1]
     for text in (gated.summary(), gate_as_junit(gated), gate_as_markdown(gated), str(gated.to_dict())):

@@ -56,7 +56,7 @@ def asides(
         near = f"correcting would improve the score (log loss) {advice.gain.log_loss.summary()}"
     recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
     return Asides(
-        warning=f"a real error, within the limit: {near}.",
+        warning=f"a real error, within the limit: {near}. {_where(sample, rows, curve, gate.level, classes)}".rstrip(),
         action="correct the predictions all the same before you use them; calibrant audit prints the code."
         if recalibrates
         else "do not use the predictions before you have seen what calibrant audit says of them.",
