@@ -168,7 +168,7 @@ def faults(audit):
         parts += [each] if each["conditions"] and most > limit else []
     if state not in ("worth correcting", "not tested"):
         check((answer["action"] == "look at the parts") == bool(parts), "parts are off, and nothing follows from it")
-    in_parts = answer["action"] == "look at the parts"
+    in_parts = answer["action"] == "look at the parts" or "allowing for" in said or "may be false alarms" in said
     check(("No error that matters" in said) == (state == "no evidence"), "no error that matters")
     check(("No sign of error" in said) == (state == "too few rows"), "no sign of error")
     sure = "This is not chance" in said or "The error is real" in said

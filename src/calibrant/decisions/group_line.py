@@ -80,6 +80,11 @@ class GroupLine(Result):
         level, slope = (_said(each) for each in (self.observed_expected, self.calibration_slope))
         return f"observed over expected events is {level}, and the calibration slope {slope}"
 
+    @property
+    def both(self) -> str:
+        """The same in a sentence."""
+        return f"By groups, {self.numbers}; together {confidence(self.level)} confidence."
+
     def summary(self) -> str:
         r"""Both values with their intervals, and why there is no more.
 
@@ -93,8 +98,7 @@ class GroupLine(Result):
         By groups, observed over expected events is 0.68 (0.58 to 0.79), and the calibration slope 0.60 (0.42 to 0.78);
         together 95% confidence.
         """
-        few = f"{self.what.capitalize()} come from {too_few(self.worth)}."
-        return f"{few} By groups, {self.numbers}; together {confidence(self.level)} confidence."
+        return f"{self.what.capitalize()} come from {too_few(self.worth)}. {self.both}"
 
 
 def group_line(rows: Rows, level: float) -> GroupLine | None:

@@ -202,10 +202,17 @@ def _what(answer: Answer, audit: Audit) -> str:
         return _of_one_segment(where_alone)
     if where_alone is not None:
         return f"{_places(answer, audit).way}{_there_and_elsewhere(where_alone)}."
-    if answer.direction is None and not answer.examples and "segments" in parts_off(audit):
+    if _told_by_parts(answer, audit):
         return _parts_in_words(audit)
     slightly = answer.state == "too small to matter"
     return _places(answer, audit).sentence(answer.examples, slightly=slightly)
+
+
+def _told_by_parts(answer: Answer, audit: Audit) -> bool:
+    """Whether segments stand in the headline of an error of all rows whose direction and places are not known."""
+    if answer.direction is not None or answer.examples or answer.state in _NOT_SEEN or not says_where(answer.action):
+        return False
+    return "segments" in parts_off(audit) and blamed(audit, None) is None and since(audit, None) is None
 
 
 def _places(answer: Answer, audit: Audit) -> Places:
@@ -305,6 +312,8 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         real = f"Classes are tested at one level for all{_if_independent(audit)}. "
     elif answer.state == "too small to matter" and test is not None and test.reject:
         real = f"{_real_but(answer, audit)}{_TOO_SMALL}"
+    elif _told_by_parts(answer, audit):
+        real = ""  # by the segments
     elif test is not None and test.reject:
         real = f"{_reality(answer, audit)}. "
     elif test is not None and _beyond(audit.gate):
@@ -315,7 +324,8 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         if parts:
             real = f"{real.removesuffix(_TOO_SMALL)}. " if real.endswith(_TOO_SMALL) else real
             small = f"{real}Over all rows it is small: {_at_most(answer, audit)}."
-            return [f"{small} {_those(audit, blamed(audit, answer.direction))}"]
+            parts_too = "" if _told_by_parts(answer, audit) else f" {_those(audit, blamed(audit, answer.direction))}"
+            return [f"{small}{parts_too}"]
         small = real if real.endswith(_TOO_SMALL) else f"{real}It is too small to matter"
         return [f"{small}: {_at_most(answer, audit)}."]
     if answer.action == "check the labels":
@@ -348,7 +358,7 @@ def _how_far(answer: Answer, audit: Audit) -> str:
     """How far predictions would have to move: of these rows, and likely of the population."""
     where = since(audit, answer.direction)
     which = "Predictions" if audit.classes is None else "Predictions of the likeliest class"
-    apart = where is not None or blamed(audit, answer.direction) is not None
+    apart = where is not None or _told_by_parts(answer, audit) or blamed(audit, answer.direction) is not None
     which = "In all rows together, predictions" if apart else which
     move = f"{which} would have to move by {in_points(in_short(answer.size))} on average"
     if answer.interval is None:
@@ -468,7 +478,7 @@ def sentences(audit: Audit, *, alone: bool = True) -> tuple[str, ...]:
     if audit.periods:
         said.append(periods_in_words(audit.periods))
     if audit.group_line is not None:
-        said.append(audit.group_line.summary())
+        said.append(audit.group_line.both)
     if audit.n_groups is not None:
         said.append(_by_group(audit))
     if audit.rates:

@@ -149,7 +149,7 @@ def reliability(
         axis,
         at,
         points.rates(expit(x + mean)),
-        np.asarray(np.interp(at * _SCALE, corp.prediction * _SCALE, corp.recalibrated)),
+        _isotonic(points, corp),
         lower,
         upper,
         points.mass,
@@ -158,6 +158,19 @@ def reliability(
         _agreed(direction_of(curve, level), regions),
         regions,
     )
+
+
+def _isotonic(points: _Points, corp: CorpDecomposition) -> FloatArray:
+    """Isotonic rates at the points; one that stands for all predictions beyond it has their mean, as the curve has."""
+
+    def rates(prediction: FloatArray) -> FloatArray:
+        return np.asarray(np.interp(prediction * _SCALE, corp.prediction * _SCALE, corp.recalibrated))
+
+    shown = rates(points.prediction)
+    for end, beyond in ((0, points.below), (-1, points.above)):
+        if beyond.size:
+            shown[end] = rates(expit(beyond)).mean()
+    return shown
 
 
 _SIDES: dict[str, Direction] = {"l": "too low", "h": "too high", "lh": "too confident", "hl": "not confident enough"}

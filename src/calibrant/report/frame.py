@@ -54,11 +54,11 @@ def probability(places: FloatArray, axis: Axis) -> FloatArray:
 
 
 def heights(table: Reliability, low: float, high: float, more: Sequence[float]) -> tuple[float, float]:
-    """Ends of the axis of outcomes: what is drawn where rows are plenty fits, noise where they are few may leave it."""
+    """Ends of the axis of outcomes: the curve fits, and what else is drawn where rows are plenty."""
     order = np.argsort(-table.mass, kind="stable")
     plenty = order[: 1 + int(np.searchsorted(np.cumsum(table.mass[order]), _PLENTY * table.mass.sum()))]
     band = [each for each in (table.band_lower, table.band_upper) if each is not None]
-    columns = [each[plenty] for each in (table.outcome, *band)]
+    columns = [table.outcome, *(each[plenty] for each in band)]
     if table.axis == "log-odds":
         points = np.concatenate([*columns, more])
         points = place(np.clip(points[np.isfinite(points)], low, high), table.axis)
