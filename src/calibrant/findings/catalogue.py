@@ -233,13 +233,15 @@ def _by_classes(answer: Answer, audit: Audit) -> bool:
 
 
 def _p(answer: Answer, audit: Audit) -> str:
-    """The p-value in words that no seed decides: one that redraws give is told by what it is below."""
     assert answer.pvalue is not None
-    if answer.pvalue < SURELY:
-        return short_pvalue(answer.pvalue)
-    if answer.pvalue <= audit.level:
-        return f"p < {audit.level:g}"
-    return f"p > {audit.level:g}"
+    return p_in_words(answer.pvalue, audit.level)
+
+
+def p_in_words(pvalue: float, level: float) -> str:
+    """The p-value in words that no seed decides: one that redraws give is told by what it is below."""
+    if pvalue < SURELY:
+        return short_pvalue(pvalue)
+    return f"p {'<' if pvalue <= level else '>'} {level:g}"
 
 
 def _with_p(answer: Answer, audit: Audit) -> str:

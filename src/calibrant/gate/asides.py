@@ -7,7 +7,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.actions import IF_ALL_RIGHT
 from calibrant.findings.advice import advice_on_sample, may_gain
-from calibrant.findings.catalogue import could_cost
+from calibrant.findings.catalogue import SURELY, could_cost, p_in_words
 from calibrant.findings.decision import action_of, decide, rejected, stakes
 from calibrant.findings.evidence import evidence
 from calibrant.findings.places import of_no_use
@@ -54,9 +54,15 @@ def asides(
         return Asides(warning=f"{near}.", action=IF_ALL_RIGHT)
     if cost == "large" and advice.gain is not None:
         near = f"correcting would improve the score (log loss) {advice.gain.log_loss.summary()}"
+    rare = test.reject and test.pvalue >= SURELY  # and not sure
+    error = (
+        f"an error, within the limit ({p_in_words(test.pvalue, gate.level)})"
+        if rare
+        else "a real error, within the limit"
+    )
     recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
     return Asides(
-        warning=f"a real error, within the limit: {near}. {_where(sample, rows, curve, gate.level, classes)}".rstrip(),
+        warning=f"{error}: {near}. {_where(sample, rows, curve, gate.level, classes)}".rstrip(),
         action="correct the predictions all the same before you use them; calibrant audit prints the code."
         if recalibrates
         else "do not use the predictions before you have seen what calibrant audit says of them.",
