@@ -119,7 +119,7 @@ def test_a_gate_says_what_an_audit_says(p, chance, limit, verdict):
             assert where in text.replace("\\", "")
         return
     assert bool(gated.warning) == (answer.action != "leave unchanged")
-    assert ("a real error" in gated.warning) == (answer.state == "worth correcting")
+    assert ("error, within the limit" in gated.warning) == (answer.state == "worth correcting")
     if answer.state == "worth correcting" and "which calibrated" not in answer.headline:
         assert gated.warning.endswith(answer.headline)
     if answer.state == "too few rows":
