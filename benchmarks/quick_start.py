@@ -43,7 +43,7 @@ def theirs(table: pd.DataFrame, label: np.ndarray, new: pd.DataFrame) -> np.ndar
 
 def ours(table: pd.DataFrame, label: np.ndarray, new: pd.DataFrame) -> np.ndarray:
     """`SegmentRecalibrator` with its defaults."""
-    return np.asarray(SegmentRecalibrator("prediction", random_state=0).fit(table, label).predict_proba(new)[:, 1])
+    return np.asarray(SegmentRecalibrator("prediction").fit(table, label).predict_proba(new)[:, 1])
 
 
 def main() -> None:

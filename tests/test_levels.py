@@ -233,9 +233,7 @@ CALLS = {
     "classes": lambda: inference.class_wise_test(*CLASSES, level=LEVEL),
     "acting": lambda: acting_from_sample(Sample.of_arrays(Y.astype(float), V, None), 0.3, LEVEL, 39, 0),
     "band": lambda: calibrant.decision_curve(Y, V).band(level=LEVEL, **DRAWN),
-    "repair": lambda: calibrant.SegmentRecalibrator("p", level=LEVEL, cv=2, random_state=0).fit(
-        TABLE.select(["p", "place"]), Y
-    ),
+    "repair": lambda: calibrant.SegmentRecalibrator("p", level=LEVEL, cv=2).fit(TABLE.select(["p", "place"]), Y),
     "monitor": monitored,
     "gate, anytime": gated,
     "displays": displayed,

@@ -156,7 +156,7 @@ def test_nor_is_what_was_fitted_and_predicted(name):
     def make(given):
         if name == "segments":
             table = np.column_stack([given["y_prob"], given["grades"]])
-            fitted = SegmentRecalibrator(0, method="segments", cv=2, random_state=0).fit(table, given["y_true"])
+            fitted = SegmentRecalibrator(0, method="segments", cv=2).fit(table, given["y_true"])
             return fitted, fitted.predict_proba(table)
         several = name in ("vector", "dirichlet", "averaged_classes")
         at, y = (given["classes"], given["labels"]) if several else (given["y_prob"], given["y_true"])

@@ -83,7 +83,7 @@ def repair():
     y = rng.random(400) < np.where(np.array(table["side"]) == "a", 0.2, 0.8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("calibrant.recalibration.by_segment.boosting._MOST_TREES", 10)
-        return recalibration.SegmentRecalibrator(max_depth=1, cv=2, random_state=0).fit(table, y)
+        return recalibration.SegmentRecalibrator(max_depth=1, cv=2).fit(table, y)
 
 
 def monitor():

@@ -143,7 +143,7 @@ def test_a_repair_by_segment_has_bounds_as_well():
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.random(400), rng.integers(0, 2, 400)])
     y = rng.random(400) < np.where(table[:, 1] > 0, 0.2, 0.8)
-    fitted = SegmentRecalibrator(0, method="segments", max_depth=1, cv=2, random_state=0).fit(table, y)
+    fitted = SegmentRecalibrator(0, method="segments", max_depth=1, cv=2).fit(table, y)
     content = json.loads(fitted.to_json())
     assert content["fitted"]["_blocks"]
     at = np.column_stack([np.repeat(ENDS, 2), np.tile([0.0, 1.0], ENDS.size)])

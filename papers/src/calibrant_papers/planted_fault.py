@@ -194,7 +194,7 @@ def _repairs(part: Part, new: Part, quick: bool) -> str:
     for name, method in METHODS.items():
         if (name == "MCGrad" and not find_spec("mcgrad")) or (quick and name not in ("unchanged", "Platt")):
             continue
-        predict, chosen = method(part, 0)
+        predict, chosen = method(part)
         event = predict(new)
         after = _found(new._replace(prediction=event))[0]
         rows.append(

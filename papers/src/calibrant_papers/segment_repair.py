@@ -60,7 +60,7 @@ def segment_repair(quick: bool = False, _data: Path | None = None) -> Reproducti
     won: list[str] = []
     for name, draw in tables.items():
         runs = 1 if quick else _RUNS[name in _REAL]
-        found = [_run(*draw(np.random.default_rng([run, 21]), quick), run) for run in range(runs)]
+        found = [_run(*draw(np.random.default_rng([run, 21]), quick)) for run in range(runs)]
         parts.append(_section(name, found))
         for rival in ("Platt", "MCGrad"):
             if rival in found[0]:
@@ -96,16 +96,16 @@ that of the true probabilities, in thousandths. Seconds are processor seconds of
 """.replace("{clip}", "1e-12")
 
 
-def _run(fit: Part, test: Part, run: int) -> dict[str, Score]:
+def _run(fit: Part, test: Part) -> dict[str, Score]:
     """Every method on the same rows."""
     able = (name for name in METHODS if name != "MCGrad" or find_spec("mcgrad") is not None)
-    return {name: _measured(METHODS[name], fit, test, run) for name in able}
+    return {name: _measured(METHODS[name], fit, test) for name in able}
 
 
-def _measured(method: Method, fit: Part, test: Part, run: int) -> Score:
+def _measured(method: Method, fit: Part, test: Part) -> Score:
     """A method fitted to some rows and measured on others."""
     start = time.process_time()
-    predict, said = method(fit, run)
+    predict, said = method(fit)
     middle = time.process_time()
     event = np.clip(predict(test), _CLIP, 1.0 - _CLIP)
     end = time.process_time()
@@ -120,27 +120,27 @@ def _measured(method: Method, fit: Part, test: Part, run: int) -> Score:
 
 
 Predict = Callable[[Part], FloatArray]
-Method = Callable[[Part, int], tuple[Predict, str]]
+Method = Callable[[Part], tuple[Predict, str]]
 
 
-def _unchanged(_fit: Part, _run: int) -> tuple[Predict, str]:
+def _unchanged(_fit: Part) -> tuple[Predict, str]:
     return lambda part: part.prediction, ""
 
 
-def _platt(fit: Part, _run: int) -> tuple[Predict, str]:
+def _platt(fit: Part) -> tuple[Predict, str]:
     found = PlattScaling().fit(fit.prediction, fit.outcome)
     return lambda part: found.predict(part.prediction), ""
 
 
 def _ours(method: Any) -> Method:
-    def run(fit: Part, seed: int) -> tuple[Predict, str]:
-        found = SegmentRecalibrator(method=method, random_state=seed).fit(_frame(fit), fit.outcome)
+    def run(fit: Part) -> tuple[Predict, str]:
+        found = SegmentRecalibrator(method=method).fit(_frame(fit), fit.outcome)
         return lambda part: found.predict_proba(_frame(part))[:, 1], found.chosen_
 
     return run
 
 
-def _mcgrad(fit: Part, _run: int) -> tuple[Predict, str]:
+def _mcgrad(fit: Part) -> tuple[Predict, str]:
     frame = import_module("pandas").DataFrame
     kinds = {name: np.asarray(values).dtype.kind in "fi" for name, values in fit.features.items()}
     named = {
@@ -237,7 +237,7 @@ def _calibrated_tables(quick: bool) -> str:
         runs = 2 if quick else 100
         for run in range(runs):
             part = drawn("none", np.random.default_rng([run, n]), n)
-            found = SegmentRecalibrator(random_state=run).fit(_frame(part), part.outcome)
+            found = SegmentRecalibrator().fit(_frame(part), part.outcome)
             chosen[found.chosen_] += 1
         rows.append([f"{n:,}", runs, *(chosen[each] for each in ("unchanged", "global", "segments", "boosting"))])
     head = ["rows", "tables", "unchanged", "global", "segments", "boosting"]

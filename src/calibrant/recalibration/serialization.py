@@ -27,10 +27,12 @@ _KNOWN: dict[str, type[JsonEstimator]] = {}
 class JsonEstimator(BaseEstimator):  # type: ignore[misc]
     """A fitted estimator that becomes text or a file, and is made from it again to the last bit.
 
-    A class says in `_fitted` of what kind its fitted values are, and holds them to their laws in `_check_fitted`.
+    A class says in `_fitted` of what kind its fitted values are, and holds them to their laws in `_check_fitted`. In
+    `_gone` are parameters that it had once: files that have them are read without.
     """
 
     _fitted: ClassVar[Mapping[str, Kind]]
+    _gone: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Classes that say what they store can be read again by their name."""
@@ -116,7 +118,10 @@ def read_content(content: Any, *, fitted: bool) -> JsonEstimator:
     kind = _KNOWN.get(content["class"]) if isinstance(content["class"], str) else None
     if kind is None:
         raise InputError("class", f"is {content['class']!r:.40}", allowed=f"it must be one of {', '.join(_KNOWN)}")
-    parameters = _named(content["parameters"], kind().get_params(deep=False), "parameters")
+    given = content["parameters"]
+    if isinstance(given, dict):
+        given = {name: value for name, value in given.items() if name not in kind._gone}
+    parameters = _named(given, kind().get_params(deep=False), "parameters")
     made = {
         name: read_content(each, fitted=False) if isinstance(each, dict) else each for name, each in parameters.items()
     }

@@ -88,17 +88,24 @@ def _fit(
 
     Each takes a step of Newton's from the log-odds that all before it have reached.
     """
+    inside, table = rows.part(at), cells[at]
+    columns, score = np.ascontiguousarray(table.T), inside.offset.copy()
+    left_out = np.empty(0, np.int64) if validation is None else validation
+    outside, unseen = rows.part(left_out), cells[left_out]
+    reached = outside.offset.copy()
+    losses = [] if validation is None else [_loss(outside, reached)]
     trees: list[Trees] = []
-    score = rows.offset.copy()
-    losses = [] if validation is None else [_loss(rows, score, validation)]
     for _ in range(most):
-        tree = _grown(cells, features, at, *rows.residual_and_information(score))
-        if tree is None:
+        grown = _grown(table, columns, features, *inside.residual_and_information(score))
+        if grown is None:
             break  # without a split it only shifts all rows, which is no correction by features
+        tree, leaves = grown
         trees.append(tree)
-        walked(cells, *tree, score)
+        for value, leaf in zip(tree.value[0, : len(leaves)].tolist(), leaves, strict=True):
+            score[leaf] += value
         if validation is not None:
-            losses.append(_loss(rows, score, validation))
+            walked(unseen, *tree, reached)
+            losses.append(_loss(outside, reached))
             if len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE:
                 break
     return Trees(*map(np.concatenate, zip(*trees, strict=True))) if trees else None, losses
@@ -122,9 +129,12 @@ class _Leaf(NamedTuple):
 
 
 def _grown(
-    cells: Cells, features: Features, at: IntArray, residual: FloatArray, information: FloatArray
-) -> Trees | None:
-    """One tree, of which the leaf that gains most is divided first; None where no division gains."""
+    cells: Cells, columns: Cells, features: Features, residual: FloatArray, information: FloatArray
+) -> tuple[Trees, list[IntArray]] | None:
+    """One tree and the rows of its leaves; the leaf that gains most is divided first. None where no division gains.
+
+    `columns` are the cells again, one feature after another.
+    """
     n_cells = int(features.missing.max()) + 1
 
     def leaf(part: IntArray, sums: FloatArray | None, above: tuple[int, int] | None) -> _Leaf:
@@ -133,7 +143,7 @@ def _grown(
             sums_by_cell(cells, part, residual, information, sums)
         return _Leaf(part, sums, _best_cut(sums, features), above)
 
-    leaves = [leaf(at, None, None)]
+    leaves = [leaf(np.arange(len(cells)), None, None)]
     feature, below = np.zeros((1, _LEAVES - 1), np.int64), np.full((1, _LEAVES - 1, 2), -1)
     left = np.zeros((1, _LEAVES - 1, n_cells), bool)
     for node in range(_LEAVES - 1):
@@ -144,8 +154,8 @@ def _grown(
         if whole.above is not None:
             below[0, *whole.above] = node
         feature[0, node], left[0, node] = whole.cut.feature, whole.cut.left
-        goes = whole.cut.left[cells[whole.rows, whole.cut.feature]]
-        parts = [whole.rows[goes], whole.rows[~goes]]
+        goes = whole.cut.left[columns[whole.cut.feature][whole.rows]]
+        parts = [whole.rows.compress(goes), whole.rows.compress(~goes)]
         few = int(parts[1].size < parts[0].size)
         smaller = leaf(parts[few], None, (node, few))
         leaves += [smaller, leaf(parts[1 - few], whole.sums - smaller.sums, (node, 1 - few))]
@@ -157,7 +167,7 @@ def _grown(
         below[0, *each.above] = -1 - k
         slope, bend, _ = each.sums[0].sum(axis=0)
         value[0, k] = _RATE * slope / (bend + _PENALTY)
-    return Trees(feature, left, below, value)
+    return Trees(feature, left, below, value), [each.rows for each in leaves]
 
 
 def _best_cut(sums: FloatArray, features: Features) -> _Cut:
@@ -167,7 +177,6 @@ def _best_cut(sums: FloatArray, features: Features) -> _Cut:
     return _Cut(gain, feature, left)
 
 
-def _loss(rows: Fitting, score: FloatArray, at: IntArray) -> float:
-    """Mean log score of some rows."""
-    outcome, weight = rows.outcome[at], rows.weight[at]
-    return float(weight @ np.logaddexp(0.0, np.where(outcome > 0.5, -score[at], score[at])) / max(weight.sum(), 1e-300))
+def _loss(rows: Fitting, score: FloatArray) -> float:
+    """Mean log score."""
+    return -rows.likelihood(score) / max(float(rows.weight.sum()), 1e-300)

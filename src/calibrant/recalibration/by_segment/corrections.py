@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
@@ -19,6 +18,7 @@ _LEAST_INFORMATION = 1.0  # sum of v (1 - v) in a cell that is corrected by itse
 _STEP = 1.0  # most that one Newton step moves log-odds
 _SETTLED = 1e-4
 _SWEEPS = 20
+_FAR = 700.0  # log-odds whose exponential is finite
 _LEAST_ROWS = 100  # to a cell of a pair, on average
 _NESTED = _SWEEPS // 4
 _REPEATS = 3  # of a block in a sweep
@@ -87,12 +87,19 @@ class Fitting:
 
     def residual_and_information(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         """First and minus second derivative of each row's log-likelihood in its log-odds."""
-        p, q = expit(score), expit(-score)
-        return self.weight * np.where(self.outcome > 0.5, q, -p), self.weight * p * q
+        sign = np.where(self.outcome > 0.5, 1.0, -1.0)
+        odds = np.exp(np.minimum(sign * score, _FAR))  # of what happened
+        away = 1.0 / (1.0 + odds)
+        return self.weight * sign * away, self.weight * odds * away * away
 
     def likelihood(self, score: FloatArray) -> float:
         """Weighted log-likelihood."""
-        return float(-self.weight @ np.logaddexp(0.0, np.where(self.outcome > 0.5, -score, score)))
+        wrong = np.where(self.outcome > 0.5, -score, score)
+        return float(-self.weight @ (np.maximum(wrong, 0.0) + np.log1p(np.exp(-np.abs(wrong)))))
+
+    def part(self, at: IntArray) -> Fitting:
+        """Some of the rows."""
+        return Fitting(self.offset[at], self.outcome[at], self.weight[at])
 
 
 def pair_bins(n_rows: float, n_bins: int) -> int:
@@ -214,7 +221,7 @@ def _moving(rows: Fitting, others: FloatArray, part: _Corrections) -> tuple[Fitt
     if part.only is None:
         return rows, others, part.cell
     at = np.flatnonzero(part.cell == part.only)
-    return Fitting(rows.offset[at], rows.outcome[at], rows.weight[at]), others[at], part.cell[at]
+    return rows.part(at), others[at], part.cell[at]
 
 
 def _newton(rows: Fitting, others: FloatArray, cell: IntArray, part: _Corrections) -> tuple[float, FloatArray]:

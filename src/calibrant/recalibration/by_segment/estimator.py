@@ -7,6 +7,7 @@ __all__ = ["RepairScore", "SegmentCorrection", "SegmentRecalibrator"]
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.door.arguments import RandomState, check_level, one_of, seeded, whole_from
+from calibrant.door.arguments import check_level, one_of, whole_from
 from calibrant.door.coding import Values
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.ends import Interval
@@ -188,8 +189,6 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     level : float, default 0.05
         The interval of a gain in log score covers with probability 1 - level; a richer repair is kept if it lies
         above 0.
-    random_state : int, Generator or None
-        Seed of the splits; None is a fresh one.
 
     Attributes
     ----------
@@ -217,7 +216,8 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Fit it to rows that the model was not trained on. Numbers are cut at quantiles (ten cells; fewer for pairs if rows
+    Fit it to rows that the model was not trained on. The same rows have the same repair in any order; splits have a
+    constant seed. Numbers are cut at quantiles (ten cells; fewer for pairs if rows
     are few), and so are days; times are taken as days. Categories are compared as text, the 300 most frequent each in a
     cell and all others, new ones included, together. Missing values have a cell of their own. In pairs the prediction
     counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a feature or pair
@@ -239,7 +239,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     >>> p, country = rng.uniform(0.1, 0.9, 4000), rng.choice(["de", "fr", "jp"], 4000)
     >>> y = rng.random(4000) < np.where(country == "jp", p**2, p)
     >>> table = pyarrow.table({"y_prob": p, "country": country})
-    >>> repair = SegmentRecalibrator(method="segments", random_state=0).fit(table, y)
+    >>> repair = SegmentRecalibrator(method="segments").fit(table, y)
     >>> repair.corrections_[0].condition
     'country = jp'
     >>> repair.predict_proba(table).shape
@@ -256,6 +256,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         "_blocks": each(read_block),
         "_cuts": each(each(read_cut)),
     }
+    _gone = frozenset({"random_state"})
     _trees: Trees | None = None
     _fine: list[Cut] = []  # noqa: RUF012
     _most: str = ""
@@ -269,7 +270,6 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         max_depth: int = 2,
         cv: int = 5,
         level: float = 0.05,
-        random_state: RandomState = None,
     ) -> None:
         self.prediction = prediction
         self.features = features
@@ -277,7 +277,6 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         self.max_depth = max_depth
         self.cv = cv
         self.level = level
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Column, sample_weight: Column | None = None, *, groups: Any = None) -> Self:  # noqa: N803
         """Choose a repair and fit it to all rows.
@@ -314,14 +313,13 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         for name in names:
             values[name] = table.values(name)
             refuse_outcome(name, values[name], outcome)
-        rng, seed = seeded(self.random_state)
-        seed = int(rng.integers(2**31)) if seed is None else seed % 2**31
-        rows = Judge(outcome, prediction, weight, classes=False, group=group)
-        with in_words_of(column):
-            splits = rows.splits(self.cv, seed)
-            first, unfitted = self._best_map(rows)
         cuts = FeatureCuts.fitted(values, self.max_depth)
-        candidates = Candidates(rows, cuts, cuts.cells(values), cuts.table(values), unfitted, seed)
+        rows = Judge(outcome, prediction, weight, classes=False, group=group)
+        rows, cells, fine = in_order(rows, *cuts.all_cells(values))
+        with in_words_of(column):
+            splits = rows.splits(self.cv, _SEED)
+            first, unfitted = self._best_map(rows)
+        candidates = Candidates(rows, cuts, cells, fine, unfitted)
         self.chosen_: str = self.method
         self.scores_: tuple[RepairScore, ...] = ()
         if self.method == "auto":
@@ -339,7 +337,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         if self.chosen_ == "boosting":
             self._trees, self._fine = candidates.boosting(everywhere, offset), cuts.fine
             if self._trees is not None:
-                self._most = most_moved(self._trees, cuts.table(values), list(values))
+                self._most = most_moved(self._trees, fine, list(values))
             if self._trees is None:
                 self.chosen_ = simpler.get("boosting", first)
         if self.chosen_ == "segments":
@@ -455,7 +453,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         values |= {name: table.values(name) for name in features}
         score = old_log_odds(self.recalibrator_, prediction)
         if self._trees is not None:
-            score = score + self._trees.change(cuts.table(values))
+            return inner_expit(score + self._trees.change(cuts.table(values)))
         return inner_expit(corrected(score, self.shift_, self._blocks, cuts.cells(values), self._cuts))
 
     def to_json(self) -> str:
@@ -508,6 +506,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
 
 CLIP = 1e-12
 """Predictions closer than this to 0 or 1 are read as being this far from it."""
+_SEED = 0  # of splits: equal rows are repaired alike
 _BINS = 10
 _FINE_BINS = 64  # for trees, which put cells together again
 _PARTS = 5  # which are left out in turn to count the trees
@@ -536,12 +535,28 @@ class FeatureCuts(NamedTuple):
         """Fine cells of every row, as trees take them."""
         return np.column_stack([cut.cells(values[cut.name]).astype(np.int16) for cut in self.fine])
 
+    def all_cells(self, values: dict[Name, Values]) -> tuple[list[list[IntArray]], Cells]:
+        """Both; texts, whose cells are the same at every depth, are looked up once."""
+        texts = {cut.name: cut.cells(values[cut.name]) for cut in self.fine if cut.values is not None}
+        depths = [
+            [texts[cut.name] if cut.name in texts else cut.cells(values[cut.name]) for cut in of_depth]
+            for of_depth in (*self.by_depth, self.fine)
+        ]
+        return depths[:-1], np.column_stack([each.astype(np.int16) for each in depths[-1]])
+
     @property
     def features(self) -> Features:
         """What trees know of the columns of the table."""
         return Features(
             np.array([cut.size - 1 for cut in self.fine]), np.array([cut.values is not None for cut in self.fine])
         )
+
+
+def in_order(rows: Judge, cells: list[list[IntArray]], fine: Cells) -> tuple[Judge, list[list[IntArray]], Cells]:
+    """The same rows and their cells in an order that they alone decide, so that no sum and no split depends on it."""
+    told = [each for each in (rows.weight, rows.group) if each is not None]
+    order = np.lexsort([*fine.T, *chain(*cells), *told, rows.outcome, rows.prediction])
+    return rows.part(order), [[each[order] for each in of_depth] for of_depth in cells], fine[order]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -560,8 +575,6 @@ class Candidates:
         Fine cells, for trees.
     recalibrator : Recalibrator or None
         The global map, not fitted; None to leave predictions as they are.
-    seed : int
-        Of splits.
     """
 
     rows: Judge
@@ -569,7 +582,6 @@ class Candidates:
     cells: list[list[IntArray]]
     table: Cells
     recalibrator: Recalibrator | None
-    seed: int
 
     def mapped(self, at: Any) -> tuple[Recalibrator | None, FloatArray]:
         """The global map fitted to these rows, and the log-odds that it gives all rows."""
@@ -594,7 +606,7 @@ class Candidates:
         parts = min(_PARTS, outcome.size if group is None else np.unique(group).size)
         if parts < 2:
             return None
-        splits = folds(outcome, parts, groups=group, seed=self.seed)
+        splits = folds(outcome, parts, groups=group, seed=_SEED)
         if outcome.size >= _MANY_ROWS:
             splits = splits[:1]
         return fit_boosted(self._fitting(at, offset), self.table[at], self.cuts.features, splits)
