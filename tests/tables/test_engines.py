@@ -101,7 +101,7 @@ def thorough(request):
 
 @pytest.fixture(scope="module")
 def spark(request):
-    """Two threads; in the long run two executors, each a Java process of its own, most of whose time is its start."""
+    """One thread; in the long run two executors, each a Java process of its own, most of whose time is its start."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     if shutil.which("java") is None:
         pytest.skip("java is not installed")
@@ -115,7 +115,7 @@ def spark(request):
     # Most of what Java does here in its few seconds is compiling itself: its plain compiler and collector take a part.
     os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     session = (
-        SparkSession.builder.master("local-cluster[2,1,512]" if thorough(request) else "local[2]")
+        SparkSession.builder.master("local-cluster[2,1,512]" if thorough(request) else "local[1]")
         .config("spark.driver.memory", "1g")
         .config("spark.executor.memory", "512m")
         .config("spark.ui.enabled", "false")
