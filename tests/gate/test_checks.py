@@ -43,7 +43,7 @@ DRAWN = np.random.default_rng(1).random(6_000)
 CALIBRATED = (DRAWN < ROWS) * 1
 BENT = (DRAWN < ROWS**3) * 1
 SINGLE = "cannot be combined with --baseline yet: it takes single, independent rows"
-GROUPED = "cannot be combined with --by or --find yet: they take single rows, independent or in groups"
+GROUPED = "cannot be combined with --by or --find, which take rows with an outcome each; write"
 PLACE = np.where(np.arange(6_000) % 3 == 0, "north", "south")
 
 
@@ -544,7 +544,6 @@ def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
             ("--by", "place", "--anytime", "{folder}/s.gate"),
             "--by: cannot be used with --anytime: it adds up",
         ),
-        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), f"--sample-weight: {GROUPED}"),
         (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), f"--trials: {SINGLE}"),
         (("--by", "place", "--groups", "place", "--max-weight", 3000), "--by: names 'place', the column that was read"),
         (("--baseline", "{rows}", "--groups", "place", "--max-weight", 9), f"--groups: {SINGLE}"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from calibrant import calibration_gate, find_segments
+from calibrant import InputError, calibration_gate, find_segments
 from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.findings.decision import found_off
@@ -178,6 +178,46 @@ def test_in_few_groups_a_gate_has_a_bound_of_segments(tmp_path):
     assert done.exit_code == 0
     check = json.loads(done.stdout)["checks"][1]
     assert (check["verdict"], check["n_undecided"], check["untested"]) == ("none beyond", 0, None)
+
+
+@pytest.mark.slow
+def test_weighted_rows_are_bounded_as_groups_of_one_row(tmp_path, monkeypatch):
+    rows = drawn(1, off=0.4)
+    weight = np.random.default_rng(1).integers(1, 5, len(rows)) / 2.0
+    path = written(tmp_path, rows.assign(w=weight, patient=np.arange(len(rows))))
+    asked = {"sample_weight": "w", "max_weight": 2.0}
+    alone = gated(path, "rows", monkeypatch, **asked)
+    assert (alone.verdict, alone.n_beyond > 0) == ("beyond", True)
+    rows.assign(w=10.0 * weight).to_parquet(path)  # only the ratio to the largest possible weight counts
+    assert gated(path, "rows", monkeypatch, sample_weight="w", max_weight=20.0) == alone
+    rows.assign(w=weight, patient=np.arange(len(rows))).to_parquet(path)
+    assert alone == gated(path, "rows", monkeypatch, groups="patient", **asked)
+    found = alone.beyond[0]
+    fixed = (each.split(" = ") for each in found.name.split(" and "))
+    here = np.logical_and.reduce([rows[name] == value for name, value in fixed])
+    bias = np.average((rows["y"] - rows["p"])[here], weights=weight[here])
+    assert found.bias == pytest.approx(bias)
+    assert found.bias_interval.low < bias < found.bias_interval.high
+    monkeypatch.setattr(files, "MANY_ROWS", 0)
+    with pytest.raises(InputError, match="cannot be searched by in a table of so many rows"):
+        gated(path, "sums", monkeypatch, **asked)
+
+
+@pytest.mark.slow
+def test_segments_of_weighted_and_of_sampled_rows_are_gated_by_their_weights():
+    rows = drawn(1, off=0.4)
+    kept = rows[(rows["y"] == 1) | (np.random.default_rng(2).random(len(rows)) < 0.5)]
+    asked = {"y_true": "y", "y_prob": "p", "max_distance": 0.1, "by": ("store",), "unweighted": False}
+    for how in ({"sample_weight": "w", "max_weight": 2.0}, {"sampling_fractions": {0: 0.5, 1: 1.0}}):
+        columns = kept.assign(w=np.where(kept["y"] == 1, 1.0, 2.0)) if "max_weight" in how else kept
+        request = GateRequest(**asked, **how)
+        checks = check_opened(OpenedFrame(columns), request, Listener()).checks
+        for check in checks[1:]:
+            part = kept[kept["store"] == check.name.split(" = ")[1]]
+            weight = np.where(part["y"] == 1, 1.0, 2.0)
+            one = calibration_gate(part["y"], part["p"], sample_weight=weight, max_weight=2.0, max_distance=0.1)
+            assert check.result.verdict == one.verdict
+            assert check.result.lower_distance.high == one.lower_distance.high
 
 
 @pytest.mark.slow

@@ -129,19 +129,29 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
     return tuple(checks)
 
 
+_SEGMENTED = "y_true", "y_prob", "sample_weight"
+
+
+def _most(request: GateRequest) -> float | None:
+    """The most that a row, or a group, of a segment can weigh."""
+    fractions = read_fractions(request.sampling_fractions)
+    return request.max_weight if fractions is None or request.groups is not None else fractions.max_weight
+
+
 def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares: int) -> BoundedSegments:
     """What is proved of all segments that the columns of `find` make, at one of so many shares of the level."""
     limit = request.max_distance
     assert limit is not None
-    columns = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
+    columns = {argument: names[argument] for argument in (*_SEGMENTED, "groups") if argument in names}
     search = Search(
         max_depth=request.max_depth,
         level=max(request.level, LEAST_LEVEL),
         random_state=_SEED,
         features=named(request.find),
         exclude_bad=request.exclude_bad,
+        sampling_fractions=request.sampling_fractions,
     )
-    level, most = request.level, request.max_weight
+    level, most = request.level, _most(request)
     with named_as_in_table(table, names):
         return bounded_in_table(table, columns, search, level=level, max_distance=limit, shares=shares, max_weight=most)
 
@@ -266,8 +276,8 @@ Decide = Callable[[int], GateResult]
 
 def segments_to_gate(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
     """Name of each segment and its gate, in the order of its values."""
-    columns = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
-    if request.groups is not None:
+    columns = {argument: names[argument] for argument in _SEGMENTED if argument in names}
+    if request.weighted:
         return _of_rows(table, columns, request)
     groups = table.groups(columns, request.by, FINE, exclude_bad=request.exclude_bad)
     return [
@@ -278,13 +288,13 @@ def segments_to_gate(table: Table, names: Mapping[str, str], request: GateReques
 
 def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
     read = table.with_features(names, request.by, "by", exclude_bad=request.exclude_bad, groups=request.groups)
-    assert read.group is not None
-    if request.exclude_bad:
+    if request.exclude_bad and read.group is not None:
         read = read.kept(read.group >= 0)
-    y_true, y_prob, group = (np.asarray(each) for each in (read.arrays["y_true"], read.arrays["y_prob"], read.group))
+    columns = {argument: np.asarray(each) for argument, each in read.arrays.items()}
+    columns |= {} if read.group is None else {"groups": read.group}
     return [
-        (name, partial(_gate_of_rows, y_true[rows], y_prob[rows], group[rows], request))
-        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(group.size, np.int64), request.by)
+        (name, partial(_gate_of_rows, {argument: each[rows] for argument, each in columns.items()}, request))
+        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(columns["y_true"].size, np.int64), request.by)
     ]
 
 
@@ -314,8 +324,9 @@ def _gate_of_cells(groups: Groups, request: GateRequest, shares: int) -> GateRes
     return gate_of_cells(*sums, max_distance=limit, level=request.level, shares=shares)
 
 
-def _gate_of_rows(y_true: Any, y_prob: Any, group: IntArray, request: GateRequest, shares: int) -> GateResult:
-    """Of the part of each group that lies in the segment: it weighs at most what a whole group may weigh."""
+def _gate_of_rows(columns: Mapping[str, Any], request: GateRequest, shares: int) -> GateResult:
+    """Of rows in the segment; the part of a group weighs at most what a whole group may weigh."""
     assert request.max_distance is not None
-    sample, units = read_draws(y_true, y_prob, groups=group, max_weight=request.max_weight)
+    how = {"max_weight": request.max_weight, "sampling_fractions": request.sampling_fractions}
+    sample, units = read_draws(**columns, **how)
     return gate_from_ends(Ends.of(sample, request.level, units, shares=shares), request.max_distance, sample.n_rows)

@@ -26,7 +26,7 @@ from calibrant.door.request import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SEGMENTS = "cannot be combined with --by or --find yet: they take single rows, independent or in groups"
+_SEGMENTS = "cannot be combined with --by or --find, which take rows with an outcome each"
 _BASELINE = "cannot be combined with --baseline yet: it takes single, independent rows"
 _NO_WEIGHTS = "has no effect: rows have no weights with"
 GATE = (
@@ -65,9 +65,20 @@ GATE = (
     *CENSORED,
     Idle("fractions", "sample_weight", "cannot be used with --sampling-fractions, which are weights themselves"),
     Idle("fractions", "max_weight", "has no effect: --sampling-fractions say what a row can weigh"),
-    Idle("segments", "sample_weight trials sampling_fractions horizon", _SEGMENTS),
+    Idle("segments", "trials", _SEGMENTS, "write each trial as a row"),
+    Idle(
+        "segments",
+        "horizon",
+        _SEGMENTS,
+        "write the outcomes and weights of censored_outcomes to FILE, and name them with --sample-weight --max-weight",
+    ),
     Idle("baseline", "sample_weight trials groups sampling_fractions horizon", _BASELINE),
-    Idle("segments of single rows", "max_weight", f"{_NO_WEIGHTS} --by and --find", "with --groups they take it"),
+    Idle(
+        "segments of single rows",
+        "max_weight",
+        f"{_NO_WEIGHTS} --by and --find here",
+        "with --groups or --sample-weight they take it",
+    ),
     Idle("baseline", "max_weight", f"{_NO_WEIGHTS} --baseline"),
     NO_WEIGHTS,
     Idle(
@@ -160,7 +171,7 @@ class GateRequest(CalibrationRequest):
             "no search": not self.find,
             "too deep": self.too_deep,
             "segments": bool(self.by or self.find),
-            "segments of single rows": bool(self.by or self.find) and self.groups is None,
+            "segments of single rows": bool(self.by or self.find) and self.groups is self.sample_weight is None,
             "trials": self.trials is not None,
             "horizon": self.horizon is not None,
             "horizon of rows": self.horizon is not None and self.groups is None,
@@ -168,12 +179,6 @@ class GateRequest(CalibrationRequest):
             "fractions": self.sampling_fractions is not None and self.groups is None,
         }
         self.refuse(*(mode for mode, on in modes.items() if on))
-
-    @property
-    def in_groups(self) -> bool:
-        """Whether groups of rows are drawn, which differ in size alone."""
-        own = self.sample_weight, self.trials, self.sampling_fractions, self.horizon
-        return self.groups is not None and all(each is None for each in own)
 
     @property
     def weighted(self) -> bool:

@@ -69,8 +69,8 @@ def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: G
     prediction = {"y_prob": classes[0] if classes else names["y_prob"]}
     if request.find == EVERY or not (rest := searchable(table, prediction, rest, exclude_bad=request.exclude_bad)):
         return
-    weighted = request.weighted and not request.in_groups
-    can = not (weighted or classes or request.max_regret is not None or request.anytime is not None)
+    alone = request.trials, request.horizon, request.max_regret, request.anytime
+    can = not classes and all(each is None for each in alone)
     listener.premise("not_looked_at", rest)
     listener.premise("searchable", can)
     listener.hint(f"{not_looked_at(rest)}{'; --find all gates the segments that they make' if can else ''}.")

@@ -86,14 +86,15 @@ class OfRows:
         most: float | None,
     ) -> OfRows:
         """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
-        rows, features, _, _ = read_to_search(table, names, searchable, search)
+        rows, features, _, _, largest = read_to_search(table, names, searchable, search)
         if rows.count.sum() < search.min_rows:
             raise too_few_rows(rows.count.sum(), search.min_rows)
-        # Bounds hold for any number of groups.
-        alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None)
+        # Bounds hold for any number of groups, and any weights.
+        alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None, weight=None, fractions=None)
         candidates = form(
             units_of(alone, features), features, min(int(search.max_depth), len(features)), search.min_rows
         )
+        most = None if most is None else most / largest  # as weights are in `rows`
         return cls(rows, features, candidates, totals_of(rows, candidates), most)
 
     @property
@@ -111,7 +112,7 @@ class OfRows:
 
     def ends(self, miss: float) -> Ends:
         """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
-        if self.rows.group is None:
+        if self.totals.by_group is None:
             return ends_at_knots(self._at_knots, miss)
         return self.totals.population_intervals(2.0 * len(self.candidates) * miss, self.max_weight)
 
@@ -143,9 +144,16 @@ class OfRows:
         rows, inside = self.rows, np.ones(self.rows.y_prob.size, np.bool_)
         for feature, value in zip(self.candidates.chosen[i], self.candidates.values[i], strict=True):
             inside &= self.features[feature].code == value
-        group = None if rows.group is None else rows.group[inside]
-        y_true, y_prob, most = rows.y_true[inside], rows.y_prob[inside], self.max_weight
-        return calibration_gate(y_true, y_prob, groups=group, max_weight=most, max_distance=max_distance, level=level)
+        weight, group = (None if each is None else each[inside] for each in (rows.weight, rows.group))
+        return calibration_gate(
+            rows.y_true[inside],
+            rows.y_prob[inside],
+            sample_weight=weight,
+            groups=group,
+            max_weight=None if weight is group is None else self.max_weight,
+            max_distance=max_distance,
+            level=level,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +169,10 @@ class OfSums:
         """As `OfRows.read`, of a table that is summed where it lies."""
         if "groups" in names:
             raise many_in_groups()
+        if "sample_weight" in names or search.sampling_fractions is not None:
+            why = "cannot be searched by in a table of so many rows: sums by cell do not tell what single rows weigh"
+            argument = "sample_weight" if "sample_weight" in names else "sampling_fractions"
+            raise InputError(argument, why, allowed="take some of its rows")
         with table.lazily(names, searchable, "find") as lazy:
             candidates, blocks, _, features, _ = summed_to_search(lazy, dict(names), searchable, search)
         return cls(candidates, blocks, features)

@@ -15,7 +15,7 @@ from calibrant.door.columns import NOT_NULL, FloatArray, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.request import MAX_DEPTH
-from calibrant.door.rows import Rows, not_taken
+from calibrant.door.rows import Rows, not_taken, read_fractions
 from calibrant.door.values import ReadOnly, counted
 from calibrant.inference.testing.result import impossible_rows
 from calibrant.lazily import EXTRAS, optional
@@ -45,7 +45,7 @@ def found_in_table(
             raise many_in_groups()
         with table.lazily(names, searchable, search.option) as lazy:
             return found_in_sums(lazy, dict(names), searchable, search)
-    rows, told_apart, left_out, n_bad = read_to_search(table, names, searchable, search)
+    rows, told_apart, left_out, n_bad, _ = read_to_search(table, names, searchable, search)
     return replace(find_in_rows(rows, told_apart, search), left_out=ReadOnly(left_out), n_excluded=n_bad)
 
 
@@ -76,8 +76,8 @@ def taken_features(table: Table, names: Mapping[str, str], search: Search) -> tu
 
 def read_to_search(
     table: Table, names: Mapping[str, str], searchable: tuple[str, ...], search: Search
-) -> tuple[Rows, list[Feature], dict[str, str], int]:
-    """Rows and features of a table, why columns were left out, and how many bad rows were."""
+) -> tuple[Rows, list[Feature], dict[str, str], int, float]:
+    """Rows and features of a table, why columns were left out, how many bad rows were, and the largest weight."""
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
     groups = names.get("groups")
     read = table.with_features(numbers, searchable, search.option, exclude_bad=search.exclude_bad, groups=groups)
@@ -91,9 +91,11 @@ def read_to_search(
     trials, weight = (weight, None) if search.trials else (None, weight)
     declared = search.outcome_free_weights, search.sampling_fractions
     single = Rows.of(outcome, prediction, weight, trials, read.group, *declared)
+    fractions = read_fractions(search.sampling_fractions)
+    weight = weight if fractions is None else fractions.weight_of(outcome)
     known: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
     told_apart, left_out = read_features(read.keys, known, search)
-    return single, told_apart, left_out, read.n_excluded
+    return single, told_apart, left_out, read.n_excluded, 1.0 if weight is None else float(weight.max())
 
 
 def searched(

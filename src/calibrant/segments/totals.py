@@ -121,7 +121,9 @@ class Totals:
         return np.maximum(self.bias - reach, -mean), np.minimum(self.bias + reach, 1.0 - mean)
 
     def population_intervals(self, level: float, max_weight: float | None = None) -> tuple[FloatArray, FloatArray]:
-        """Ends for the population's mean of outcome less prediction, in all segments at once, of groups or summed rows.
+        """Ends for the population's mean of outcome less prediction, in all segments at once.
+
+        They are of groups, of weighted rows or of summed ones.
 
         Half of the level is that of bets. Of the rest half is the mean outcome's (a binomial's, exactly), half the mean
         prediction's, by the empirical Bernstein bound of Maurer and Pontil (2009, theorem 4). Of groups bets have all;
@@ -132,7 +134,7 @@ class Totals:
         if by_group is not None:
             assert max_weight is not None
             most = max(max_weight, float(by_group.largest.max()))
-            draws = Stakes(off, self.count, by_group.squares, by_group.products, by_group.sizes, by_group.number, most)
+            draws = Stakes(off, self.weight, by_group.squares, by_group.products, by_group.sizes, by_group.number, most)
             return draws.ends(level / (2.0 * self.count.size), none, -none)
         assert self.square is not None
         assert self.errors is not None
