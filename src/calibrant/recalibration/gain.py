@@ -230,7 +230,8 @@ def _doubt(x: FloatArray, rows: FloatArray, events: FloatArray) -> str | None:
 
 def _percent(share: float) -> str:
     """A share with one decimal where it is small."""
-    return f"{100.0 * share:.1f}%" if abs(share) < 0.0995 else f"{100.0 * share:.0f}%"
+    shown = f"{100.0 * share:.1f}%" if abs(share) < 0.0995 else f"{100.0 * share:.0f}%"
+    return "0.0%" if shown == "-0.0%" else shown
 
 
 def direction_of(curve: AveragedCurve, level: float) -> Direction | None:
