@@ -32,14 +32,14 @@ def required(*extras):
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    """Calibrated predictions, overconfident ones, and a few."""
+    """Calibrated predictions, overconfident ones, and a few; each beside a column of others that are wrong."""
     folder = tmp_path_factory.mktemp("rows")
     rng = np.random.default_rng(0)
     p = rng.random(4000)
     right, wrong = (rng.random(4000) < each for each in (p, 0.5 + 0.1 * (p - 0.5)))
     for name, y, n in (("within", right, 4000), ("beyond", wrong, 4000), ("undecided", right, 60)):
-        lines = "\n".join(f"{int(a)},{b:.6f}" for a, b in zip(y[:n], p[:n], strict=True))
-        (folder / f"{name}.csv").write_text(f"clicked,score\n{lines}\n")
+        lines = "\n".join(f"{int(a)},{b:.6f},{1 - b:.6f}" for a, b in zip(y[:n], p[:n], strict=True))
+        (folder / f"{name}.csv").write_text(f"clicked,score,y_prob\n{lines}\n")
     return folder
 
 
@@ -76,25 +76,37 @@ def run(folder, tmp_path, **inputs):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "code"), [("within", 0), ("beyond", 1), ("undecided", 3)])
 def test_the_action_ends_with_the_verdict(rows, tmp_path, name, code):
-    columns = {"y_true": "clicked", "y_prob": "score"}
-    done, outputs, summary = run(rows, tmp_path, predictions=f"{name}.csv", max_distance="0.05", **columns)
+    column = {"arguments": "--y-prob score"} if name == "within" else {"y_prob": "score"}
+    given = {"predictions": f"{name}.csv", "y_true": "clicked", "max_distance": "0.05"}
+    done, outputs, summary = run(rows, tmp_path, **given, **column)
     assert done.returncode == code, done.stderr
     assert outputs["verdict"] == name
     assert outputs["exit-code"] == str(code)
     comment = Path(outputs["comment"]).read_text()
     assert comment.startswith(f"## Calibration gate of {name}.csv")
     assert summary.startswith(comment)
-    assert "observed rate" in summary.split("<details>")[1]  # the picture
+    page = summary.split("<details>")[1]
+    assert "observed rate" in page  # the picture
+    assert ("not chance" in page) == (name == "beyond")  # of the same predictions
     assert "<testcase" in Path(outputs["junit"]).read_text()
 
 
 @pytest.mark.slow
-def test_the_action_says_where_there_is_no_verdict(rows, tmp_path):
-    done, outputs, summary = run(rows, tmp_path, predictions="none.csv", max_distance="0.05")
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"predictions": "none.csv"}, "none.csv"),
+        ({"predictions": "within.csv", "arguments": "--max-regret 0.001 --pos-label 'x"}, "--pos-label 'x"),
+        ({"predictions": "within.csv", "arguments": "--help"}, ""),
+        ({"predictions": "--help"}, "--help"),
+    ],
+)
+def test_the_action_says_where_there_is_no_verdict(rows, tmp_path, given, named):
+    done, outputs, summary = run(rows, tmp_path, max_distance="0.05", **given)
     assert done.returncode == 2
     assert outputs["verdict"] == "error"
     assert "Exit code 2" in summary
-    assert "none.csv" in done.stderr
+    assert named in done.stderr
 
 
 @pytest.mark.slow
@@ -128,6 +140,7 @@ def test_versions_are_one():
     recipe = (ROOT / "recipe" / "meta.yaml").read_text()
     assert citation["version"] == PROJECT["version"] == calibrant.__version__
     assert f'set version = "{PROJECT["version"]}"' in recipe
+    assert ">=" + re.search(r'set python_min = "(.*)"', recipe)[1] == PROJECT["requires-python"]
     assert citation["license"] == PROJECT["license"]
     run_needs = re.findall(r"^ {4}- ([\w-]+)", recipe.split("  run:")[1].split("test:")[0], re.M)
     names = {re.match(r"[\w-]+", each)[0] for each in required("all")}
