@@ -1,4 +1,4 @@
-"""Spark and Dask with two workers, started and stopped here: the cells of the arrays, even if a worker dies."""
+"""Spark and Dask with workers of their own, started and stopped here: the cells of the arrays, even if one dies."""
 
 import os
 import shutil
@@ -44,22 +44,28 @@ def children(of):
 
 
 @pytest.fixture(scope="module")
-def dask_client():
+def dask_client(request):
+    """One process beside this one; in the long run two, most of whose time is their start."""
     distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    import dask
+
     with (
+        dask.config.set({"distributed.worker.profile.enabled": False}),  # it looks at every worker 100 times a second
         warnings.catch_warnings(),
-        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=1 + thorough(request), processes=True, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
 
 
 @pytest.mark.slow
-def test_dask_with_two_workers(dask_client):
+def test_dask_with_workers_of_its_own(dask_client, request):
     dd = pytest.importorskip("dask.dataframe")
     data = table()
     frame = dd.from_pandas(data, npartitions=6)
-    assert len(dask_client.scheduler_info()["workers"]) == 2
+    assert len(dask_client.scheduler_info()["workers"]) == 1 + thorough(request)
     wanted = CalibrationSketch().update(data.y, data.p, sample_weight=data.w)
     assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
     here = calibration_by_segment(data, by=["day"], **NAMES)
