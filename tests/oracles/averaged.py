@@ -33,7 +33,7 @@ def by_quadrature(x, rows, events, columns, deviation, points=41, reach=8.0):
     return evidence, centre, probability
 
 
-def by_importance(x, rows, events, columns, deviation, centre, root, rng, draws=40_000, widen=1.15):
+def by_importance(x, rows, events, columns, deviation, centre, root, rng, draws=20_000, widen=1.15):
     """The same from a wide normal proposal around any centre; unbiased whatever the proposal is."""
     normal = rng.standard_normal((draws, root.shape[1]))
     coefficients = centre + widen * normal @ root.T

@@ -35,7 +35,7 @@ def test_shared_evidence_and_mode_are_those_of_the_integral(scales):
         return
     deviation, centre = np.array(scales)[free], member.at[free]
     root = np.linalg.cholesky(np.linalg.inv(hessian(lambda c: likelihood(c[None])[0], centre, deviation)))
-    evidence, mean = oracle.evidence_by_importance(likelihood, centre, root, deviation, np.random.default_rng(0), 3000)
+    evidence, mean = oracle.evidence_by_importance(likelihood, centre, root, deviation, np.random.default_rng(0), 1500)
     assert evidence_of(room.SHARED, member) == pytest.approx(evidence, abs=0.1)
     assert np.all(np.abs(centre - mean) < 0.3 * np.sqrt((root**2).sum(axis=1)))
 

@@ -110,8 +110,7 @@ def test_files_pickles_and_copies(fitted, tmp_path):
 @EVERY
 def test_no_flipped_bit_and_no_cut_is_read(fitted):
     data = fitted.to_json().encode()
-    rng = np.random.default_rng(0)
-    for at in rng.choice(len(data), min(len(data), 150), replace=False):
+    for at in np.random.default_rng().choice(len(data), min(len(data), 40), replace=False):  # each run others
         for bit in range(8):
             damaged = bytearray(data)
             damaged[at] ^= 1 << bit
