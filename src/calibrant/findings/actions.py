@@ -9,7 +9,7 @@ from calibrant.door.coding import equalities
 from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
 from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
-from calibrant.inference.bounds.gate import asked, most_in_short, rows_to_collect
+from calibrant.inference.bounds.gate import asked, most_in_short, rounded_rows, rows_to_collect
 from calibrant.recalibration.choice import falls_to
 from calibrant.recalibration.curves.registry import title_of
 from calibrant.resampling.comonotone import LEAST_GROUPS
@@ -26,6 +26,7 @@ _CORRECT = "correct the predictions before you use them (recalibrate, by the cod
 _AVERAGED = ("averaged", "averaged_classes")
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
 _REPAIRS = ("recalibrate", "look at the parts", "look closer")  # actions that one segment to blame makes its own
+_TIMES = 10  # as many groups: more are no number to plan with
 _LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cent
 
 
@@ -123,7 +124,9 @@ def _more_groups(audit: Audit) -> str:
     if line is None or audit.n_groups is None:
         return f"more groups{of}"
     more = math.ceil(audit.n_groups * (LEAST_GROUPS / line.worth - 1.0))
-    return f"about {more} more groups{of}"
+    if more > _TIMES * audit.n_groups:
+        return f"far more groups{of}, over ten times as many"
+    return f"about {rounded_rows(more):,} more groups{of}"
 
 
 def _no_recalibration(audit: Audit) -> str:

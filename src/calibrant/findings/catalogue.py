@@ -148,10 +148,11 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
     return said
 
 
-def _what_is_right(line: GroupLine) -> str:
-    """Of what the direction rests on: the slope, or events for every 100."""
+def by_groups(line: GroupLine) -> str:
+    """The direction that few groups prove, and its ground: the slope, or events for every 100."""
+    assert line.direction is not None
     right = "1" if line.direction in ("too confident", "not confident enough") else "100"
-    return f"{right} is right; {confidence(line.level)} confidence"
+    return f"{SAID[line.direction]}: {line.sign_in_words} ({right} is right; {confidence(line.level)} confidence)."
 
 
 def _odd_rows(audit: Audit) -> list[str]:
@@ -174,8 +175,7 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.action == "look at the parts" and answer.state in _NOT_SEEN:
         return _parts_in_words(audit)
     if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
-        line = audit.group_line
-        return f"{SAID[answer.direction]}: {line.sign_in_words} ({_what_is_right(line)})."
+        return by_groups(audit.group_line)
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     if answer.state == "too few rows":
@@ -349,11 +349,11 @@ def _may_hide(answer: Answer, audit: Audit) -> str:
     return f"{hide} That is {_below(answer)} the limit of {limit}, but {could_cost(audit.advice.gain)}."
 
 
-def could_cost(gain: RecalibrationGain | None) -> str:
+def could_cost(gain: RecalibrationGain | None, error: str = "it") -> str:
     """What an error within the limit could cost, as far as rows tell."""
     if gain is None or gain.doubt is not None:
         return "near 0% and 100% a small error can cost much, and too few rows show it"
-    return f"it could cost up to {share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
+    return f"{error} could cost up to {share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
 
 
 def _how_far(answer: Answer, audit: Audit) -> str:

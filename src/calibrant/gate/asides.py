@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from calibrant.decisions.group_line import group_line
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.actions import IF_ALL_RIGHT
 from calibrant.findings.advice import advice_on_sample, may_gain
-from calibrant.findings.catalogue import SURELY, could_cost, p_in_words
+from calibrant.findings.catalogue import SURELY, by_groups, could_cost, p_in_words
 from calibrant.findings.decision import action_of, decide, rejected, stakes
 from calibrant.findings.evidence import evidence
 from calibrant.findings.places import of_no_use
@@ -18,6 +19,7 @@ from calibrant.inference.bounds.gate import GateResult
 from calibrant.recalibration.choose import choose_on_sample
 from calibrant.recalibration.curves.averaged import AveragedCurve
 
+_FEW = "correct level and slope alone (PlattScaling) before you use the predictions; calibrant audit says more."
 _SEED = 0  # the side of the level on which a p-value lies depends on no seed
 
 
@@ -39,8 +41,12 @@ def asides(
     if not sample.binary or gate.verdict == "undecided" or (classes and gate.verdict == "within"):
         return Asides()
     curve = fitted_curve(sample, rows)
+    line = None if rows is None else group_line(rows, gate.level)
+    few = "" if line is None or line.direction is None else by_groups(line)
     if gate.verdict == "beyond":
-        return Asides(where=_where(sample, rows, curve, gate.level, classes))
+        return Asides(where=_where(sample, rows, curve, gate.level, classes) or few)
+    if few:
+        return Asides(warning=f"{few[0].lower()}{few[1:]}", action=_FEW)
     two = may_gain(sample)
     gain = choose_on_sample(sample, rows, False, gate.level, curve=curve).gain if two else None
     if stakes(gain) == "small":
@@ -49,17 +55,14 @@ def asides(
     test = evidence(*how)["calibration_test"].result
     advice = advice_on_sample(sample, rows, test, gate, gate.level, curve)
     cost = stakes(advice.gain)
-    near = could_cost(advice.gain)
     if test is None or not rejected(test, gate):
-        return Asides(warning=f"{near}.", action=IF_ALL_RIGHT)
+        return Asides(warning=f"no sign of error, but {could_cost(advice.gain, 'one')}.", action=IF_ALL_RIGHT)
+    near = could_cost(advice.gain)
     if cost == "large" and advice.gain is not None:
         near = f"correcting would improve the score (log loss) {advice.gain.log_loss.summary()}"
-    rare = test.reject and test.pvalue >= SURELY  # and not sure
-    error = (
-        f"an error, within the limit ({p_in_words(test.pvalue, gate.level)})"
-        if rare
-        else "a real error, within the limit"
-    )
+    error = "a real error, within the limit"
+    if test.reject and test.pvalue >= SURELY:  # not sure
+        error = f"an error, within the limit ({p_in_words(test.pvalue, gate.level)})"
     recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
     return Asides(
         warning=f"{error}: {near}. {_where(sample, rows, curve, gate.level, classes)}".rstrip(),
