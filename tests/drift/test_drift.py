@@ -292,8 +292,14 @@ def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp
     pd.DataFrame(bent(0, 1.5, 2.5).to_pydict()).to_csv(path, index=False)
     names = ["--y-true", "y", "--y-prob", "p", "--resamples", "0"]
     done = CliRunner().invoke(app, ["audit", str(path), *names, "--drift", "day", "--reference", "0,1..3,4"])
-    assert done.exit_code == 1, done.output  # drift is proved
+    assert done.exit_code == 1, done.output  # a change is proved
     assert "Compared with 0 to 4: changed by period 2" in " ".join(done.stdout.split())
+    pd.DataFrame(bent(0, 1.5, 1.5).to_pydict()).to_csv(path, index=False)  # as wrong on every day
+    alike = ["audit", str(path), *names, "--drift", "day"]
+    assert CliRunner().invoke(app, alike).exit_code == 1
+    done = CliRunner().invoke(app, [*alike, "--reference", "0..4"])
+    assert "no change is proved" in " ".join(done.stdout.split())
+    assert done.exit_code == 0
     refused = CliRunner().invoke(app, ["audit", str(path), *names, "--reference", "0"])
     assert refused.exit_code == 2
     assert "--reference: is one of the periods; name their column with --drift" in refused.stderr

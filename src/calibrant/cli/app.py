@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from calibrant.tables.table import Table
 
 MOST_FILES = 8
-DRIFT = 1  # the exit code of an audit in which drift is proved
+DRIFT = 1  # the exit code of an audit whose predictions are proved wrong by a period, or changed since the reference
 
 
 app = typer.Typer(
@@ -81,8 +81,8 @@ def audit_file(
 ) -> None:
     """Report how far the predictions in FILE are from calibrated; compare several files, or forecasts.
 
-    Exit code 0: done, with any result; with --drift 1 where drift is proved. 2: bad input, or output that cannot be
-    written.
+    Exit code 0: done, with any result. With --drift, 1: predictions are proved wrong by a period; with --reference, a
+    change is proved. 2: bad input, or output that cannot be written.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
@@ -162,7 +162,9 @@ def audit_file(
             if target is not None:
                 (tell if json else show)(f"{what}: {target}")
         audits = [each.audit for each in audited] or list(getattr(result, "audits", ()))
-        if any(period.reading.reject for each in audits for period in each.periods):
+        periods = [period for each in audits for period in each.periods]
+        readings = [each.reading if options["reference"] is None else each.since_reference for each in periods]
+        if any(each is not None and each.reject for each in readings):
             raise Leave(DRIFT)
 
 

@@ -95,6 +95,8 @@ def _parts(value: Any) -> Iterable[tuple[str, Any]]:
 
 def _cells(name: str, part: Any) -> dict[str, Any]:
     """Columns of one value; none where it is an array, or holds more than single values."""
+    if part is None and name.endswith(_ENDS):
+        return {f"{name}_low": None, f"{name}_high": None}
     if _is_single(part):
         return {name: part.item() if isinstance(part, np.generic) else part}
     if isinstance(part, tuple):

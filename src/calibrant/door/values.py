@@ -99,8 +99,9 @@ class Result:
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """Return it as a data frame of this library, "pandas", "polars" or "pyarrow".
 
-        What has parts (segments, grades, pairs, points of a curve) has a row for each, with their attributes as
-        columns; anything else is one row. Ends of intervals are columns ``..._low`` and ``..._high``.
+        What has parts (segments, grades, pairs) has a row for each, with their attributes as columns. What has arrays,
+        such as a curve, has a row for each point, and its single values in every row. Anything else is one row. An
+        attribute that is an interval has the columns ``..._low`` and ``..._high``.
 
         Raises
         ------
@@ -118,7 +119,11 @@ class Result:
             if not parts:
                 return dict.fromkeys(self._columns, ())
             return [record(each) for each in parts]
-        return columns_of(self) or [record(self)]
+        single, columns = record(self), columns_of(self)
+        if not columns:
+            return [single]
+        points = len(next(iter(columns.values())))
+        return {name: [value] * points for name, value in single.items()} | columns
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:

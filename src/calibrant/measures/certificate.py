@@ -62,6 +62,7 @@ class Certificate(Result):
     calibration_certificate
     """
 
+    _parts = "claims"
     claims: Mapping[str, Bracket]
     document: Mapping[str, Any] = field(compare=False)
 

@@ -130,9 +130,10 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         return inner_expit(np.stack([middle - half, middle + half], axis=1))
 
     def to_sql(self, column: str) -> str:
-        """Return the fitted map as an expression of SQL in a column of predictions, of some 60,000 characters.
+        """Return the fitted map as an expression of SQL in a column of predictions, of 60,000 to 180,000 characters.
 
-        Nested CASE, LN and EXP, which every engine has; missing values stay missing.
+        Nested CASE, LN and EXP, which every engine has. Missing values stay missing; numbers outside [0, 1], which
+        `predict` refuses, get the value of the nearer end.
 
         Parameters
         ----------

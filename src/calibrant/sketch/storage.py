@@ -18,6 +18,7 @@ from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.output import write_whole_bytes
 from calibrant.kernels import sketching
+from calibrant.lazily import optional
 from calibrant.sketch.cells import MEASURED, RESOLUTIONS, is_double_double, read_cells
 
 VERSION = 4
@@ -122,6 +123,7 @@ def holds_sketch(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+@optional("CalibrationSketch.to_bytes", "pyarrow")
 def to_bytes(sketch: Stored) -> bytes:
     """Return Arrow IPC bytes."""
     import pyarrow.ipc
@@ -133,6 +135,7 @@ def to_bytes(sketch: Stored) -> bytes:
     return sealed(sink.getvalue().to_pybytes())
 
 
+@optional("CalibrationSketch.from_bytes", "pyarrow")
 def from_bytes(data: bytes) -> Stored:
     """Read Arrow IPC bytes."""
     import pyarrow.ipc
@@ -142,6 +145,7 @@ def from_bytes(data: bytes) -> Stored:
     return _from_table(bytes(data), lambda buffer: pyarrow.ipc.open_file(buffer).read_all(), InputError, "data")
 
 
+@optional("CalibrationSketch.to_parquet", "pyarrow")
 def to_parquet(sketch: Stored, path: str | os.PathLike[str]) -> None:
     """Write a file, whole or not at all."""
     import pyarrow.parquet
@@ -162,6 +166,7 @@ def read_plain(path: str | os.PathLike[str], what: str) -> bytes:
         raise FileError("path", f"{str(path)!r} cannot be read: {problem.strerror or problem}") from None
 
 
+@optional("CalibrationSketch.from_parquet", "pyarrow")
 def from_parquet(path: str | os.PathLike[str]) -> Stored:
     """Read a Parquet file."""
     import pyarrow.parquet
