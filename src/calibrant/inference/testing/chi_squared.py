@@ -92,7 +92,7 @@ def hosmer_lemeshow_test(
     and 1 the mean rounds to certainty. Both agree if a group has one prediction. ``asymptotic_pvalue`` has as many
     degrees of freedom as there are groups that are not all certain. That is right for predictions that were not fitted
     to these outcomes. ``textbook_statistic`` is the textbooks', over groups cut at interpolated quantiles, as R cuts
-    them; of a cut that is a prediction to the last bit R may take the other side. A group without rows is left out,
+    them. Where a cut is a prediction to the last bit, R may take its other side. A group without rows is left out,
     where R gives NaN. ``textbook_pvalue`` has `n_bins` - 2 degrees of freedom.
     That is for a logistic model fitted to the same rows, and rejects too often otherwise. Miscalibration within a group
     is not detected. If a group of certain predictions is contradicted the statistic is infinite. Cost: a sort, then one
