@@ -145,7 +145,7 @@ def draw_line(table: Reliability, ax: Axes, color: str, label: str, dashes: tupl
     style: dict[str, Any] = {} if dashes is None else {"dashes": dashes}
     ax.plot(table.prediction, table.outcome, color=color, lw=2.2, zorder=4, label=label, **style)
     _, alone = _apart(table.outcome)
-    ax.plot(table.prediction[alone], table.outcome[alone], color=color, marker="o", ls="", ms=4, zorder=4)
+    ax.plot(table.prediction[alone], table.outcome[alone], color=color, marker="o", ls="", ms=4, zorder=4, clip_on=False)
 
 
 def _draw_levels(audit: Drawable, ax: Axes) -> None:
