@@ -145,7 +145,9 @@ def draw_line(table: Reliability, ax: Axes, color: str, label: str, dashes: tupl
     style: dict[str, Any] = {} if dashes is None else {"dashes": dashes}
     ax.plot(table.prediction, table.outcome, color=color, lw=2.2, zorder=4, label=label, **style)
     _, alone = _apart(table.outcome)
-    ax.plot(table.prediction[alone], table.outcome[alone], color=color, marker="o", ls="", ms=4, zorder=4, clip_on=False)
+    at, rate = table.prediction[alone], table.outcome[alone]
+    (dots,) = ax.plot(at, rate, color=color, marker="o", ls="", ms=4, zorder=4, clip_on=False)
+    dots.set_in_layout(False)  # without it no dots would move the axes
 
 
 def _draw_levels(audit: Drawable, ax: Axes) -> None:
