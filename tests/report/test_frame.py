@@ -1,17 +1,45 @@
 """What part of the axis a picture shows."""
 
 import numpy as np
+from scipy.special import expit, logit
 
-from calibrant import audit
+from calibrant import audit, corp_decomposition
 from calibrant.findings.regions import Region
 from calibrant.report.diagram import _draw_examples
 from calibrant.report.frame import beyond, limits
+from calibrant.report.plots import figure
 
 
 def audited(low, high, n=300):
     rng = np.random.default_rng(0)
     v = rng.uniform(low, high, n)
     return audit((rng.random(n) < v).astype(float), v, n_resamples=0, random_state=0)
+
+
+def test_the_curve_fits_its_axes_and_these_fill_the_picture():
+    rng = np.random.default_rng(0)
+    v = rng.beta(1.2, 58.0, 4_000)
+    found = audit((rng.random(4_000) < 1.6 * v).astype(float), v, n_resamples=0, random_state=0)
+    fig = figure(found)
+    fig.draw_without_rendering()
+    ax, below = fig.axes[:2]
+    table = found.reliability
+    shown = table.prediction <= ax.get_xlim()[1]
+    assert np.nanmax(table.outcome[shown]) <= ax.get_ylim()[1]
+    assert ax.get_position().height > 2.0 * below.get_position().height
+    assert ax.get_position().y0 - below.get_position().y1 < 0.05
+
+
+def test_at_the_ends_of_log_odds_both_curves_are_means_of_what_lies_beyond():
+    rng = np.random.default_rng(0)
+    v = expit(rng.normal(0.0, 12.0, 3_000))
+    y = (rng.random(3_000) < expit(0.3 * logit(v.clip(1e-12, 1.0 - 1e-12)))).astype(float)
+    table, corp = audit(y, v, n_resamples=0, random_state=0).reliability, corp_decomposition(y, v)
+    assert table.axis == "log-odds"
+    last = table.prediction[-1]
+    beyond_it = np.interp(v[v >= last], corp.prediction, corp.recalibrated)
+    assert beyond_it.size > 300
+    assert abs(table.isotonic[-1] - beyond_it.mean()) < 0.01
 
 
 def test_predictions_that_are_spread_have_the_whole_axis_and_narrow_ones_their_part():
