@@ -145,7 +145,7 @@ def test_the_state_of_a_gate_is_what_it_was_begun_with(tmp_path, rows):
     asked = asking(max_distance=0.1, anytime=state)
     check_opened(open_table(plain), asked, Listener())
     same = check_state(state, max_distance=0.1)
-    assert same.checks[0].result == check_state(state).checks[0].result == gate_so_far(state)[0]
+    assert same.checks[0].result == check_state(state).checks[0].result == gate_so_far(state)[0].result
     assert same.premises == gate_so_far(state)[1]
     for name, value in (("max_distance", 0.2), ("level", 0.01), ("max_weight", 2.0)):
         refused(lambda name=name, value=value: check_state(state, **{name: value}), name, "was begun with")

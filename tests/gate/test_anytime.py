@@ -258,7 +258,8 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     done = [run(day, *options) for day in days]
     assert [each.exit_code for each in done] == [3, 3, 0], [each.output for each in done]
     whole = fed(*rows(900, 0.0), 300, max_distance=0.06)
-    assert done[-1].stdout.startswith(whole.reading().sentence + "\nDo: ")
+    warned = "\nWarning: an error within the limit could cost up to "
+    assert done[-1].stdout.startswith(whole.reading().sentence + warned)
     held = state.read_bytes()
     kept = json.loads(held)
     assert [each[0] for each in kept["held"]] == [300, 300, 300]

@@ -34,6 +34,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.gate.provenance import Provenance
 from calibrant.gate.request import GateRequest
+from calibrant.gate.result import Check
 from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
 from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, OtherPopulationError, Won
 from calibrant.inference.bounds.cells import AnyDraws, CellDraws
@@ -468,7 +469,7 @@ _DISTINCT = f"--distinct says that they are other rows; {_SO_FAR}"
 _OTHER_NAME = f"other rows are taken with --distinct from a file of another name; {_SO_FAR}"
 
 
-def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> GateResult:
+def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> Check:
     """Add a table's rows to a state, alone with it, and say what all of them prove."""
     listener.stage("Waiting for the state")
     try:
@@ -478,7 +479,17 @@ def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: 
         raise FileError("--anytime", problem.problem) if problem.argument == "path" else problem from None
 
 
-def gate_so_far(state: Path, **options: float | None) -> tuple[GateResult, Premises]:
+def _check(gate: CalibrationGate, result: GateResult) -> Check:
+    """The check of all rows of a state; beside weights nothing is said, for a state keeps their sums alone."""
+    if gate._seen.n_rows == 0 or gate.max_weight is not None:
+        return Check("all rows", "rows", result)
+    from calibrant.gate.asides import asides  # with all that an audit advises by
+
+    classes = tables.OF_CLASSES in gate.provenance.columns.get("y_prob", "")
+    return Check("all rows", "rows", result, asides(result, gate._seen.sample, None, classes=classes))
+
+
+def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:
     """Gate the rows of a state, with none added; options that are given must be its own."""
     if not os.path.lexists(state):
         raise FileError("--anytime", f"{str(state)!r} does not exist; name a FILE to begin it with")
@@ -499,7 +510,7 @@ def gate_so_far(state: Path, **options: float | None) -> tuple[GateResult, Premi
         anytime=True,
         **_of_all_rows(gate),
     )
-    return gate.reading(), premises
+    return _check(gate, gate.reading()), premises
 
 
 def _of_all_rows(gate: CalibrationGate) -> dict[str, Any]:
@@ -507,7 +518,7 @@ def _of_all_rows(gate: CalibrationGate) -> dict[str, Any]:
     return {**gate.provenance.to_dict(), "n_excluded": sum(each.n_excluded for each in gate.held)}
 
 
-def _added(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> GateResult:
+def _added(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> Check:
     gate = _kept(state, request)
     if gate.max_weight != request.max_weight:
         raise _other("max_weight", state, request.max_weight, gate.max_weight)
@@ -534,7 +545,7 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
     for name, value in {**of_file, **_of_all_rows(gate)}.items():
         listener.premise(name, value)
     listener.premise("loose_limit", loose_limit_of(gate._seen.sample, gate.max_distance))
-    return result
+    return _check(gate, result)
 
 
 def _provenance(

@@ -51,6 +51,8 @@ def asides(
     gain = choose_on_sample(sample, rows, False, gate.level, curve=curve).gain if two else None
     if stakes(gain) == "small":
         return Asides()
+    if gate.anytime:  # the test is for one look
+        return Asides(warning=f"{could_cost(gain, 'an error within the limit')}.", action=IF_ALL_RIGHT)
     how = sample, rows, sample.weights_differ, gate.level, N_RESAMPLES, _SEED, misplaced, max_weight
     test = evidence(*how)["calibration_test"].result
     advice = advice_on_sample(sample, rows, test, gate, gate.level, curve)

@@ -84,7 +84,7 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
     if request.max_regret is not None:
         return (Check("all rows", "rows", regret_opened(table, request, listener)),)
     if request.anytime is not None:
-        return (Check("all rows", "rows", gate_with(table, request.anytime, request, listener)),)
+        return (gate_with(table, request.anytime, request, listener),)
     if not (request.by or request.baseline or request.find):
         return (gate_opened(table, request, listener),)
     table.require(request.by, "by")
@@ -158,8 +158,8 @@ def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares:
 
 def check_state(state: Path, **options: float | None) -> Gated:
     """Gate the rows that were added to a state so far; options that are given must be those it was begun with."""
-    result, premises = gate_so_far(state, **options)
-    return Gated(state.name, (Check("all rows", "rows", result),), premises)
+    check, premises = gate_so_far(state, **options)
+    return Gated(state.name, (check,), premises)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,6 @@ from calibrant.findings.tables import (
     searchable,
 )
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
-from calibrant.gate.asides import asides
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Asides, Check
 from calibrant.inference.bounds.draws import read_draws
@@ -216,6 +215,8 @@ def with_limit(read: Read, request: GateRequest, listener: Listener) -> GateRequ
 
 def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 1) -> Check:
     """The check of rows that were read; "beyond" takes one of so many shares of the level."""
+    from calibrant.gate.asides import asides  # with all that an audit advises by
+
     limit, level = request.max_distance, request.level
     assert limit is not None
     if isinstance(read, CalibrationSketch):

@@ -43,6 +43,8 @@ BoolArray = npt.NDArray[np.bool_]
 MANY_ROWS = 5_000_000
 """Rows of Parquet, or of a lazy table, above which they are summed where they lie rather than read."""
 
+OF_CLASSES = " ... "
+"""Stands between the names of the first and the last column of classes, where one name has to do."""
 FINE = 65536
 """Cells of predictions where rows are summed."""
 
@@ -467,7 +469,7 @@ class Table(ABC):
                 raise
             raise type(problem)("y_prob", problem.problem, row=problem.row, allowed=problem.allowed) from None
         table: npt.NDArray[Any] = np.column_stack([arrays[argument] for argument in arguments])
-        shown = {**roles, "y_prob": f"{columns[0]} ... {columns[-1]}"}
+        shown = {**roles, "y_prob": f"{columns[0]}{OF_CLASSES}{columns[-1]}"}
         rank = None
         if groups is not None:
             shown["groups"], rank = groups, self.ranks(groups, "groups")
