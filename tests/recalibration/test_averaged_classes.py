@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from calibrant.door.classes import multiclass_sample
 from calibrant.recalibration import AveragedClassScaling, TemperatureScaling, choose_recalibrator, from_json
@@ -60,12 +61,14 @@ def hessian(log_likelihood, at, deviation, step=1e-4):
     return out + np.diag(deviation**-2.0)
 
 
-@pytest.mark.parametrize("scales", [each for each in all_scales(room.OWN) if any(each)])
+@pytest.mark.parametrize("scales", [each for grid in room.own_scales(3).values() for each in grid if any(each)])
 @pytest.mark.parametrize("n", [80, 400])
 def test_own_evidence_and_mode_are_those_of_a_sample(scales, n):
     k = 3
     label, table = drawn(n, k, n, 1.3)
     x, mass = np.log(table), np.full(n, 1.0 / n)
+    if scales.mixing:
+        x -= x.mean(axis=1, keepdims=True)
     problem = SoftmaxProblem(x, label, mass, room.precisions(scales, k) / n)
     evidence, at = room.own_mode(problem, n)
     free, identity = problem.free, np.eye(k + 1, k)
@@ -84,6 +87,14 @@ def test_own_evidence_and_mode_are_those_of_a_sample(scales, n):
     theirs, mean = oracle.evidence_by_importance(likelihood, centre, root, deviation, np.random.default_rng(0), 5000)
     assert evidence == pytest.approx(theirs, abs=0.5 if n < 100 else 0.25)
     assert np.all(np.abs(centre - mean) < 0.8 * np.sqrt((root**2).sum(axis=1)))
+
+
+def test_entries_of_centred_scores_have_their_like_of_others():
+    rng = np.random.default_rng(0)
+    x, at = rng.normal(size=(20, 4)), rng.normal(size=(5, 4))
+    centred = x - x.mean(axis=1, keepdims=True)
+    like = room.of_uncentred(at)
+    assert softmax(x @ like[:4] + like[4], axis=1) == pytest.approx(softmax(centred @ at[:4] + at[4], axis=1))
 
 
 @pytest.mark.parametrize("scales", [room.Own(1.0), room.Own(1.0, 0.1), room.Own(0.5, 0.3, 0.3)])

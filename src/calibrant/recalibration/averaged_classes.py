@@ -42,9 +42,9 @@ _WHOLE = 450  # coefficients, above which the Hessian is replaced by its blocks
 _NEAR = 1e-9  # what a fit may lose, in nats of all rows
 _STEPS, _HALVINGS = 50, 20
 _CLIP, _CERTAIN = 1e-12, 1e-3  # what 0 is read as, at most, where no prediction was 0, and where some were
-# At a mode half the squared coefficient over its variance, 1 at most, is at most what all rows lose at the identity,
-# 750 each, and there are at most 2^53 rows.
-_FARTHEST = 4e9
+# At a mode half the squared coefficient over its variance, 2.5^2 at most, is at most what all rows lose unmoved,
+# 750 each, and there are at most 2^53 rows. Less the mean of a column an entry is at most twice as large.
+_FARTHEST = 2e10
 
 
 class Shared(NamedTuple):
@@ -70,13 +70,21 @@ SHARED: dict[str, tuple[float, tuple[Shared, ...]]] = {
 }
 """Members of the first average by name: the prior weight, shared evenly by its scales."""
 
-OWN: dict[str, tuple[float, tuple[Own, ...]]] = {
-    "no class of its own": (0.4, (Own(),)),
-    "shifts": (0.2, tuple(Own(b) for b in (0.3, 1.0))),
-    "vector": (0.2, tuple(Own(b, 0.1) for b in (0.3, 1.0))),
-    "matrix": (0.2, tuple(Own(0.5, max(m, 0.1), m) for m in (0.03, 0.1, 0.3, 1.0))),
-}
-"""Members of the second."""
+EACH = ("no class of its own", "shifts", "vector", "matrix")
+"""Members of the second average, all equally likely."""
+
+
+def own_scales(k: int) -> dict[str, tuple[Own, ...]]:
+    """Scales of the members of the second average of k classes, by name; each shares a member's weight evenly."""
+    entry, part = (2.0 * k) ** -0.5, (2.0 * k * (k - 1.0)) ** -0.5
+    own = {
+        "no class of its own": (Own(),),
+        "shifts": tuple(Own(b) for b in (0.3, 1.0)),
+        "vector": tuple(Own(b, max(0.1, entry / 2.0)) for b in (0.3, 1.0)),
+    }
+    if k <= _MIXED:
+        own["matrix"] = tuple(Own(f * entry, f * entry, f * part) for f in (0.5, 1.5, 5.0))
+    return own
 
 
 @register_map("averaged_classes", "the averaged map of classes", order=120, classes=True)
@@ -150,7 +158,7 @@ class AveragedClassScaling(MulticlassRecalibrator):
             check_size(self.mixing_, "mixing_", _FARTHEST)
             check(np.diag(self.mixing_) == 0.0, "mixing_", "must have zeros on the diagonal")
         check(0.0 < self.clip_ <= _CERTAIN, "clip_", f"must be above 0 and at most {_CERTAIN:g}")
-        check(set(self.weights_) <= {*SHARED, *OWN}, "weights_", f"must be of {', '.join([*SHARED, *OWN])}")
+        check(set(self.weights_) <= {*SHARED, *EACH}, "weights_", f"must be of {', '.join([*SHARED, *EACH])}")
 
     def _fit_classes(self, sample: MulticlassSample, stop: Stop | None) -> None:
         order = _order(sample)
@@ -179,7 +187,7 @@ class AveragedClassScaling(MulticlassRecalibrator):
         return inner_softmax(moved if self.mixing_ is None else moved + first @ self.mixing_)
 
     def _in_words(self) -> str:
-        first, second = (max(names, key=lambda name: self.weights_.get(name, 0.0)) for names in (SHARED, OWN))
+        first, second = (max(names, key=lambda name: self.weights_.get(name, 0.0)) for names in (SHARED, EACH))
         return (
             f"An average of maps of {self.classes_.size} classes shrunk to the identity; the largest share is "
             f"{_WORDS[first]} for all alike, and {_WORDS[second]} for each."
@@ -284,14 +292,21 @@ def own_members(
     k = score.shape[1]
     start = None
     found: list[Fitted] = []
-    for name, (prior, grid) in OWN.items():
-        if name == "matrix" and k > _MIXED:
-            continue
+    for name, grid in own_scales(k).items():
+        x = score - score.mean(axis=1, keepdims=True) if name == "matrix" else score
         for scales in grid:
-            problem = SoftmaxProblem(score, label, mass, precisions(scales, k) / n)
+            problem = SoftmaxProblem(x, label, mass, precisions(scales, k) / n)
             evidence, start = own_mode(problem, n, start, stop)
-            found.append(Fitted(name, start, evidence + float(np.log(prior / len(grid)))))
+            at = start if x is score else of_uncentred(start)
+            found.append(Fitted(name, at, evidence - float(np.log(len(EACH) * len(grid)))))
     return found
+
+
+def of_uncentred(at: FloatArray) -> FloatArray:
+    """Entries that give the same probabilities from scores as these do from scores less their mean."""
+    moved = at - np.eye(*at.shape)
+    moved[:-1] -= moved[:-1].mean(axis=0)
+    return np.asarray(np.eye(*at.shape) + moved)
 
 
 def precisions(scales: Own, k: int) -> FloatArray:
