@@ -16,8 +16,10 @@ from calibrant.door.censoring import CensoredOutcomes, censored_outcomes
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
+from calibrant.drift.periods import calibration_drift
 from calibrant.inference.bounds.gate import calibration_gate
 from calibrant.inference.comparison.compare import compare_calibration
+from calibrant.inference.testing.tcal import tcal_test
 from calibrant.measures.lower import lower_calibration_distance
 from calibrant.measures.smooth import smooth_calibration_error
 from calibrant_papers.processors import on_all_processors
@@ -76,12 +78,13 @@ _ITEMS: tuple[tuple[str, str, int, float, float, int], ...] = (
 )
 """Both predictors, items, their mean log-odds, latent correlation of both outcomes, items of a topic (0: none)."""
 _GATES = ("half of the non-events kept", "10% of the non-events kept", "10% of the events kept")
+_PERIODS = 10
 _CENSORED = ("10% censored within strata", "30% censored within strata", "60% censored within strata")
 
 
 def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often level and slope by few groups, differences by items, and ends of gates miss the truth."""
-    lines, pairs, gates, differences = (2, 1, 1, 1) if quick else (100, 200, 200, 25)
+    lines, pairs, gates, differences, tests = (2, 1, 1, 1, 1) if quick else (80, 200, 200, 25, 100)
     few = [(name, *chance, lines) for name in _SIZES for chance in _CHANCE]
     items = [(k, pairs) for k in range(len(_ITEMS))][: 2 if quick else None]
     kinds = [(name, gates) for name in (*_GATES, *_CENSORED, *_GROUPED)]
@@ -89,6 +92,8 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
     two = [(name, *chance, differences) for name in _SIZES for chance in _CHANCE][: 2 if quick else None]
     of_differences = on_all_processors(_of_differences, two)
     of_gates = on_all_processors(_of_gates, kinds)
+    tested = [(name, tests) for name in _SIZES][: 2 if quick else None]
+    of_tests = on_all_processors(_of_tests, tested)
     worst = min(min(*each[2:4], *each[6:]) for each in of_lines if each[1] >= 0.5)
     least, most = min(each[1] for each in of_items), max(max(each[:2]) for each in of_gates)
     apart = min((each[k] for each in of_differences for k in (1, 4) if each[0] >= 0.5), default=math.nan)
@@ -128,6 +133,13 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
                 for (name, kind, _, rho, _), (a, *rest) in zip(two, of_differences, strict=True)
             ],
         )
+        + f"\n## T-Cal and drift by few groups\n\n{tests} samples a line of the same groups, events common, correlation 0.3; "
+        f"level {_LEVEL:g}. *T-Cal*, *drift*: calibrated samples that `tcal_test` ({_RESAMPLES} resamples) rejects, and "
+        f"`calibration_drift` over {_PERIODS} periods. *Power*: T-Cal's where the slope is .6.\n\n"
+        + table(
+            ["groups", "T-Cal", "drift", "power"],
+            [[name, *(f"{each:.3f}" for each in found)] for (name, _), found in zip(tested, of_tests, strict=True)],
+        )
         + f"\n## The same items, different outcomes\n\n{pairs} samples a line, {_RESAMPLES} resamples, nominal "
         f"{1 - _LEVEL:g}. Smooth errors; the truth is that of {_LARGE:,} items. Both predictors' chances share the item's "
         "difficulty, and both outcomes a normal effect of the item, and of its topic of 10 items (correlation .3). "
@@ -165,7 +177,8 @@ def known_rows(quick: bool = False, _data: Path | None = None) -> Reproduction:
     finding = (
         f"Level and slope by few groups are covered in at least {worst:.3f} at level {_LEVEL / 2}. Differences by few "
         f"groups are covered in at least {apart:.3f}, by items in at least {least:.3f} at level {_LEVEL:g}. An end of "
-        f"a gate is wrong in at most {most:.3f}."
+        f"a gate is wrong in at most {most:.3f}. By few groups T-Cal rejects at most "
+        f"{max(each[0] for each in of_tests):.3f} of calibrated samples, drift {max(each[1] for each in of_tests):.3f}."
     )
     return Reproduction("Few groups, the same items, and gates", finding, body)
 
@@ -292,6 +305,24 @@ def _of_differences(name: str, _kind: str, odds: float, correlation: float, tria
 
 
 _GROUPED = {"40 hospitals": "40, the largest ten times the least", "28 groups of 40": "28 of 40"}
+
+
+def _of_tests(name: str, trials: int) -> tuple[float, ...]:
+    """Share that T-Cal and drift reject of calibrated predictions, and that T-Cal rejects of such with slope .6."""
+    import pyarrow
+
+    rejected = np.zeros(3)
+    for trial in range(trials):
+        rng = np.random.default_rng([zlib.crc32(name.encode()), trial, 6])
+        for k, slope in enumerate((1.0, 0.6)):
+            y, v, group = _grouped(_SIZES[name], -1.0, 0.3, slope, rng)
+            result = tcal_test(y, v, groups=group, n_resamples=_RESAMPLES, random_state=trial)
+            rejected[2 * k] += result.reject
+            if not k:
+                columns = {"y": y, "v": v, "g": group, "period": rng.integers(0, _PERIODS, y.size)}
+                names: dict[str, Any] = {"y_true": "y", "y_prob": "v", "groups": "g", "by": "period"}
+                rejected[1] += calibration_drift(pyarrow.table(columns), **names)[-1].reading.reject
+    return tuple((rejected / trials).tolist())
 
 
 def _of_gates(name: str, trials: int) -> tuple[float, ...]:
