@@ -547,7 +547,7 @@ _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
         ("worth correcting", "predict the base rate"): "of no proved use",
         ("worth correcting", "check the labels"): "backwards",
         ("not tested", "none"): "not tested",
-        ("not tested", "collect more rows"): "not tested, too few rows",
+        ("not tested", "collect more rows"): "not tested for chance",
     }
 )
 """What it comes to, in a few words that fit what to do."""
