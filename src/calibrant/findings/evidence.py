@@ -63,8 +63,9 @@ class Evidence(Result):
             return f"not run: {self.not_run}"
         line = self.result.summary()
         premise = self.result.premise if isinstance(self.result, CalibrationTestResult) else INDEPENDENT
-        _, _, more = premise.partition(", ")
-        return f"{line} (taken as given: {more.removeprefix('and ')})" if more else line
+        _, _, more = premise.partition(", and ")
+        of_rows = "rows are " if more.startswith(("many", "sampled")) else ""
+        return f"{line} (taken as given: {of_rows}{more})" if more else line
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain words and numbers."""
