@@ -123,7 +123,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "(not (u.size > _REPAIRED and (not self._rough)))",
     ): _SEARCH,
     (
-        "measures/convolved.py",
+        "measures/kernel.py",
         "_crossing",
         "(value > 0.0) == (before > 0.0)",
         "(not ((value > 0.0) == (before > 0.0)))",
@@ -160,7 +160,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "2.0 * guess < self.length",
         "(not (2.0 * guess < self.length))",
     ): _SEARCH,
-    ("measures/convolved.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
+    ("measures/kernel.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
 }
 
 _DRAWS = re.compile(r"^_?draw_|_svg$|_figure$|^faded_|^_pairs$|^_end$")

@@ -43,24 +43,22 @@ from calibrant.inference.testing.tcal import tcal_test as tcal_test
 from calibrant.inference.testing.two_sample import two_sample_calibration_test as two_sample_calibration_test
 from calibrant.measures.binned import calibration_bins as calibration_bins
 from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
-from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
+from calibrant.measures.binned import squared_calibration_error as squared_calibration_error
 from calibrant.measures.corp import corp_decomposition as corp_decomposition
-from calibrant.measures.cutoff import cutoff_calibration_error as cutoff_calibration_error
 from calibrant.measures.decision_loss import monotone_decision_loss as monotone_decision_loss
 from calibrant.measures.distance import calibration_distance as calibration_distance
 from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
 from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
-from calibrant.measures.interval_shifted import random_interval_calibration_error as random_interval_calibration_error
-from calibrant.measures.interval_shifted import (
-    surrogate_interval_calibration_error as surrogate_interval_calibration_error,
-)
+from calibrant.measures.interval import random_interval_calibration_error as random_interval_calibration_error
+from calibrant.measures.interval import surrogate_interval_calibration_error as surrogate_interval_calibration_error
+from calibrant.measures.kernel import convolved_calibration_error as convolved_calibration_error
 from calibrant.measures.kernel import kernel_calibration_error as kernel_calibration_error
 from calibrant.measures.lower import lower_calibration_certificate as lower_calibration_certificate
 from calibrant.measures.lower import lower_calibration_distance as lower_calibration_distance
 from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
 from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
-from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
 from calibrant.measures.two_bin import averaged_two_bin_calibration_error as averaged_two_bin_calibration_error
+from calibrant.measures.two_bin import cutoff_calibration_error as cutoff_calibration_error
 from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator as SegmentRecalibrator
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier

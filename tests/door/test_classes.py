@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from calibrant import InputError, discrete_calibration_test
 from calibrant.door.classes import multiclass_sample
-from calibrant.measures.squared import squared_calibration_error
+from calibrant.measures.binned import squared_calibration_error
 from tests.oracles import multiclass as oracle
 from tests.shared_data import FOLDER, needs_data
 from tests.strategies import examples

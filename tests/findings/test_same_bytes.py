@@ -26,7 +26,7 @@ print(hashlib.sha256(found.to_json().encode()).hexdigest(), list(found.measures)
 BEFORE = (
     "import calibrant.measures.kernel, calibrant.measures.binned",
     "from calibrant import convolved_calibration_error, calibration_distance",
-    "import calibrant.inference.comparison.compare, calibrant.measures.interval_shifted",
+    "import calibrant.inference.comparison.compare, calibrant.measures.interval",
 )
 ORDERS = (BEFORE, BEFORE[::-1])
 

@@ -342,7 +342,7 @@ OF_NUMBERS = {
     "sums.add",
 }  # no columns: their callers are in the table
 
-PRICED = "finds a partition only, whose cost is summed again by measures/distance_proof.py"
+PRICED = "finds a partition only, whose cost is summed again by measures/distance_lattice.py"
 PROVED = "finds one side of a certificate, which measures/lower_check.py proves again: NaN proves nothing"
 REFUSED = "reached by a sample's or a door's finite numbers only"
 KEYS = "keys come from keys_in_place, whose NaN measures/smooth.py refuses; predictions from a sample"

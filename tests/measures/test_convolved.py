@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, convolved_calibration_error
-from calibrant.measures import convolved
-from calibrant.measures.convolved import closer
+from calibrant.measures import kernel
+from calibrant.measures.kernel import closer
 from tests.oracles import convolved as oracle
 from tests.strategies import examples, samples
 
@@ -66,7 +66,7 @@ def test_only_what_predictions_reach_is_looked_at(seed, wide, at, apart):
             continue
         in_part = convolved_calibration_error(y_true, y_prob, bandwidth=bandwidth)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("calibrant.measures.convolved.closer", lambda v, _: (v, 1.0))
+            patched.setattr("calibrant.measures.kernel.closer", lambda v, _: (v, 1.0))
             whole = convolved_calibration_error(y_true, y_prob, bandwidth=bandwidth)
         assert in_part == pytest.approx(whole, abs=1e-6)
         assert bandwidth != value or in_part == pytest.approx(value, abs=1e-6)
@@ -93,12 +93,12 @@ def test_rare_events_beside_an_outlier_cost_no_large_transform(monkeypatch):
     y_true = (rng.random(y_prob.size) < y_prob) * 1.0
     cells = []
     monkeypatch.setattr(
-        "calibrant.measures.convolved.SmoothedResidual",
-        lambda v, r, n, make=convolved.SmoothedResidual: cells.append(n) or make(v, r, n),
+        "calibrant.measures.kernel.SmoothedResidual",
+        lambda v, r, n, make=kernel.SmoothedResidual: cells.append(n) or make(v, r, n),
     )
     value = convolved_calibration_error(y_true, y_prob)
     assert max(cells) <= 2**14
-    monkeypatch.setattr("calibrant.measures.convolved.closer", lambda v, _: (v, 1.0))
+    monkeypatch.setattr("calibrant.measures.kernel.closer", lambda v, _: (v, 1.0))
     assert convolved_calibration_error(y_true, y_prob) == pytest.approx(value, abs=1e-9)
     assert max(cells) >= 2**18
 
@@ -112,7 +112,7 @@ def test_errors_of_one_sign_add_up_and_need_no_grid(monkeypatch, times):
             on_a_grid = oracle.convolved_calibration_error(y, mirrored, None, bandwidth, points=1000)
             assert on_a_grid == pytest.approx(expected, rel=1e-3, abs=1e-6)
             with monkeypatch.context() as patched:
-                patched.setattr("calibrant.measures.convolved.SmoothedResidual", None)
+                patched.setattr("calibrant.measures.kernel.SmoothedResidual", None)
                 value = convolved_calibration_error(y, mirrored, bandwidth=bandwidth)
             assert value == pytest.approx(expected, abs=1e-12)
 

@@ -11,7 +11,7 @@ from calibrant import audit, calibration_distance
 from calibrant.door.sample import Sample
 from calibrant.kernels import two_rows
 from calibrant.measures.distance import audited_distances, rounded_partition
-from calibrant.measures.distance_proof import domain_of_predictions
+from calibrant.measures.distance_lattice import domain_of_predictions
 from tests import exact
 from tests.oracles import distance as oracle
 from tests.strategies import examples, samples

@@ -12,7 +12,7 @@ from calibrant.inference.bounds.squared_error import (
     squared_error_of_counts,
     squared_error_rows,
 )
-from calibrant.measures.squared import squared_calibration_error
+from calibrant.measures.binned import squared_calibration_error
 from tests.oracles import squared as oracle
 from tests.strategies import examples, samples
 

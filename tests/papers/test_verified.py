@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.door.errors import FileError
-from calibrant.measures.squared import squared_calibration_error
+from calibrant.measures.binned import squared_calibration_error
 from calibrant_papers import postprocessing, squared_error
 from calibrant_papers.predictions import ten_classes
 from calibrant_papers.registry import write

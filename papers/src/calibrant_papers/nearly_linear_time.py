@@ -15,7 +15,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from calibrant import synthetic
-from calibrant.measures.convolved import convolved_calibration_error
+from calibrant.measures.kernel import convolved_calibration_error
 from calibrant.measures.lower import lower_calibration_distance
 from calibrant.measures.smooth import smooth_calibration_error
 from calibrant_papers.processors import processors

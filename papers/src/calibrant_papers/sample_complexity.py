@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from calibrant import synthetic
 from calibrant.door.columns import FloatArray
-from calibrant.measures.convolved import convolved_calibration_error
-from calibrant.measures.interval_shifted import surrogate_interval_calibration_error
+from calibrant.measures.interval import surrogate_interval_calibration_error
+from calibrant.measures.kernel import convolved_calibration_error
 from calibrant.measures.lower import lower_calibration_distance
 from calibrant_papers.registry import Reproduction, table
 

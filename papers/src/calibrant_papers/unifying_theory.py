@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from calibrant import synthetic
 from calibrant.measures.binned import expected_calibration_error
 from calibrant.measures.distance import calibration_distance, upper_calibration_distance
-from calibrant.measures.interval import interval_calibration_error
-from calibrant.measures.interval_shifted import surrogate_interval_calibration_error
+from calibrant.measures.interval import interval_calibration_error, surrogate_interval_calibration_error
 from calibrant.measures.kernel import kernel_calibration_error
 from calibrant.measures.lower import lower_calibration_distance
 from calibrant.measures.smooth import smooth_calibration_error

@@ -32,9 +32,8 @@ from calibrant.findings.words import proved
 from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.every_measure import teach
 from calibrant.kernels.sums import compensated_sum, dot
-from calibrant.measures.corp import CorpDecomposition, corp_from_sample
+from calibrant.measures.corp import CorpDecomposition, auc_from_sample, corp_from_sample
 from calibrant.measures.decision_loss import Cuts
-from calibrant.measures.discrimination import auc_from_sample
 from calibrant.measures.distance import audited_distances
 from calibrant.measures.lower import lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures

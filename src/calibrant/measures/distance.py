@@ -24,8 +24,8 @@ from calibrant.kernels.sums import dot
 from calibrant.kernels.two_rows import Row, cut_in_step
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import TimeLimit
-from calibrant.measures.distance_lattice import LatticeProblem
-from calibrant.measures.distance_proof import (
+from calibrant.measures.distance_lattice import (
+    LatticeProblem,
     PartitionDomain,
     cost_of_partition,
     domain_of_predictions,

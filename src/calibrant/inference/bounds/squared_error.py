@@ -21,8 +21,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
-from calibrant.measures.binned import Strategy
-from calibrant.measures.squared import squared_error_groups
+from calibrant.measures.binned import Strategy, squared_error_groups
 from calibrant.resampling.redraw import check_surprises
 
 # Fewest with which the bootstrap keeps its promise (reproduce few-surprises):

@@ -12,7 +12,7 @@ from calibrant.door.columns import Column
 from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import TestResult
 from calibrant.kernels.canonical import draw_labels, paired_sum
-from calibrant.measures.canonical import paired
+from calibrant.measures.kernel import paired
 from calibrant.resampling.redraw import pvalue_among, resampled, running_shares
 
 
