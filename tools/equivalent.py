@@ -129,7 +129,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "(not ((value > 0.0) == (before > 0.0)))",
     ): "how fast secants close in on the one zero, where they end",
     ("decisions/line.py", "in_the_large", "50.0", "62.5"): "so far out the likelihood is at its limit, here or farther",
-    ("inference/bounds/every_measure.py", "teach", "draws.moved is None", "(not (draws.moved is None))"): (
+    ("inference/bounds/population.py", "teach", "draws.moved is None", "(not (draws.moved is None))"): (
         "what is not learned beforehand is learned when it is asked for"
     ),
     ("resampling/redraw.py", "_of_signs", "1", "2"): "a sign is drawn for one group more, which has no rows",

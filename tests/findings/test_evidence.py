@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_test
-from calibrant.inference.testing.lots import lots_of_sample, pooling
+from calibrant.inference.testing.components import lots_of_sample, pooling
 
 
 def drawn(n, bend=1.0, seed=0):

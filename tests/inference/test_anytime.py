@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, Won, _shares, excludes
 from calibrant.inference.bounds.draws import Draws
-from calibrant.inference.bounds.functions import lower_function
-from calibrant.inference.bounds.one_event import Spread
+from calibrant.inference.bounds.gate import AnytimeEnds, Bets, Won, _shares, excludes
+from calibrant.inference.bounds.one_event import Spread, lower_function
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.sketch.sample import draws_of_cells
 from calibrant.sketch.sketch import CalibrationSketch

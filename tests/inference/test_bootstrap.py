@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import linprog
 
 from calibrant import InputError, bootstrap_bounds, population_bounds, synthetic
-from calibrant.inference.bounds import bootstrap
-from calibrant.inference.bounds.bootstrap import _area
+from calibrant.inference.bounds import population
+from calibrant.inference.bounds.population import _area
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -126,7 +126,7 @@ def test_truth_is_covered_just_above_the_minimum():
 def test_ends_are_shares_however_far_resamples_reach(monkeypatch):
     rng = np.random.default_rng(0)
     v = rng.random(60)
-    monkeypatch.setattr(bootstrap, "resampled", lambda _draw, _n, resamples, _seed: np.full((resamples, 2), 5.0))
+    monkeypatch.setattr(population, "resampled", lambda _draw, _n, resamples, _seed: np.full((resamples, 2), 5.0))
     found = bootstrap_bounds((rng.random(60) < v).astype(float), v, n_resamples=99, random_state=0)
     for interval in (found.smooth_error, found.lower_distance):
         assert (interval.low, interval.high) == (0.0, 1.0)

@@ -16,9 +16,17 @@ from calibrant.cli.app import app
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.draws import BLOCKS, Draws
-from calibrant.inference.bounds.functions import binned_function, kernel_function, lower_function, smooth_function
 from calibrant.inference.bounds.gate import Ends
-from calibrant.inference.bounds.one_event import Spread, _above, _below, psi
+from calibrant.inference.bounds.one_event import (
+    Spread,
+    _above,
+    _below,
+    binned_function,
+    kernel_function,
+    lower_function,
+    psi,
+    smooth_function,
+)
 from calibrant.measures.kernel import _from_sample as kernel_error_from_sample
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.registry import measures

@@ -13,9 +13,17 @@ from scipy.stats import binom, chisquare, poisson_binom
 from calibrant import InputError, calibration_test
 from calibrant.door.rows import Rows
 from calibrant.inference.testing import calibration, components
-from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components
-from calibrant.inference.testing.lots import UncertainLots, lots_of_rows, pooled_into_cells, pooling
-from calibrant.inference.testing.tail import log_tail
+from calibrant.inference.testing.components import (
+    COX,
+    GROUPS,
+    WAVES,
+    Components,
+    UncertainLots,
+    log_tail,
+    lots_of_rows,
+    pooled_into_cells,
+    pooling,
+)
 from calibrant.kernels.calibration import binomial_table
 from tests.oracles import calibration_test as oracle
 from tests.strategies import examples

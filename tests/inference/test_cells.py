@@ -10,15 +10,22 @@ from hypothesis import strategies as st
 
 from calibrant import CalibrationGate, CalibrationSketch, InputError, calibration_gate, population_bounds
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.anytime import Bets
-from calibrant.inference.bounds.cells import CellDraws
-from calibrant.inference.bounds.draws import draws_of
-from calibrant.inference.bounds.family import Family, _gain, lower_moves, smooth_moves
-from calibrant.inference.bounds.functions import lower_function
-from calibrant.inference.bounds.one_event import BET, Spread, end_of_bets, psi
+from calibrant.inference.bounds.draws import CellDraws, draws_of
+from calibrant.inference.bounds.gate import Bets
+from calibrant.inference.bounds.one_event import (
+    BET,
+    Family,
+    Spread,
+    _gain,
+    end_of_bets,
+    lower_function,
+    lower_moves,
+    psi,
+    smooth_moves,
+)
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.inference.testing.cells import _Bounded, calibration_test_on_weighted_cells
-from calibrant.inference.testing.lots import UncertainLots as Drawn
+from calibrant.inference.testing.calibration import _Bounded, calibration_test_on_weighted_cells
+from calibrant.inference.testing.components import UncertainLots as Drawn
 from calibrant.sketch.sample import draws_of_cells
 from tests.strategies import examples
 

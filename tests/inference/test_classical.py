@@ -88,7 +88,7 @@ def test_spiegelhalter_and_cumulative_are_those_of_mapie(seed, n, monkeypatch):
 
 
 def test_tails_of_brownian_motion_join():
-    from calibrant.inference.testing.cumulative import _maximum_tail, _range_tail
+    from calibrant.inference.testing.distance import _maximum_tail, _range_tail
 
     for tail, at in ((_maximum_tail, 1.0), (_range_tail, 2.0)):
         assert tail(at) == pytest.approx(tail(at + 1e-12), abs=1e-10)

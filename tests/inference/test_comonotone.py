@@ -12,7 +12,7 @@ from scipy.stats import binom
 from calibrant import calibration_test, smooth_calibration_test
 from calibrant.door.rows import Rows
 from calibrant.inference import tcal_test
-from calibrant.inference.testing.lots import lots_of_rows
+from calibrant.inference.testing.components import lots_of_rows
 from calibrant.resampling.comonotone import GroupSteps, enough_for_signs, joined, log_tail_of_total
 from calibrant.resampling.redraw import Redraws, by_signs_and_bound
 from tests.strategies import examples

@@ -23,9 +23,9 @@ from calibrant import (
 )
 from calibrant.door.rows import Rows
 from calibrant.inference import corp_regions
-from calibrant.inference.testing import components, tail
-from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components
-from calibrant.inference.testing.lots import lots_of_rows
+from calibrant.inference.testing import components
+from calibrant.inference.testing import components as tail
+from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components, lots_of_rows
 from calibrant.inference.testing.registry import ROWS, calibration_tests
 from calibrant.inference.testing.tcal import WeightedCells
 from calibrant.resampling import comonotone, redraw

@@ -12,8 +12,8 @@ from calibrant import calibration_gate, population_bounds
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference import squared_error_interval, squared_error_rows
-from calibrant.inference.bounds import every_measure as of_measures
 from calibrant.inference.bounds import population as of_bounds
+from calibrant.inference.bounds import population as of_measures
 from calibrant.inference.bounds import regret as of_regret
 from calibrant.inference.bounds.corp import _confidence
 from calibrant.inference.bounds.draws import Draws

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, calibration_gate
 from calibrant.cli.app import app
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.anytime import _shares
 from calibrant.inference.bounds.draws import Draws, draws_of, read_draws
+from calibrant.inference.bounds.gate import _shares
 from calibrant.tables import files
 from tests.strategies import examples, samples
 

@@ -25,7 +25,7 @@ from calibrant import (
     synthetic,
     upper_calibration_distance,
 )
-from calibrant.inference.bounds import every_measure as most
+from calibrant.inference.bounds import population as most
 from calibrant.measures.corp import corp_decomposition
 from tests.constants import all_samples, broken, costs, is_a_mirror
 from tests.strategies import examples, samples

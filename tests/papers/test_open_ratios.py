@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant import random_interval_calibration_error, upper_calibration_distance
-from calibrant.inference.bounds import every_measure as most
+from calibrant.inference.bounds import population as most
 from calibrant_papers import open_ratios
 from tests.oracles.distance import upper_calibration_distance as upper_oracle
 from tests.oracles.interval import interval_calibration_error as interval_oracle

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant import InputError, synthetic
 from calibrant.door.ends import Interval
-from calibrant.inference.bounds.every_measure import most_upper_distance
+from calibrant.inference.bounds.population import most_upper_distance
 from calibrant_papers.smooth_tester import tolerant_smooth_test
 from calibrant_papers.tolerant import TolerantResult, least_lower_distance, tolerant_calibration_test
 

@@ -7,7 +7,7 @@ import numpy as np
 import calibrant
 from calibrant import measures, recalibration
 from calibrant.door import multiclass_sample
-from calibrant.inference.testing import cumulative
+from calibrant.inference.testing import distance
 
 DRAWS = {"n_resamples": 19, "random_state": 0}  # statistics and textbook p-values need none
 
@@ -133,8 +133,8 @@ OURS = {
     "Kolmogorov-Smirnov p": lambda **c: tested(
         calibrant.cumulative_calibration_test, "asymptotic_pvalue", form="kolmogorov-smirnov", **c
     ),
-    "Kuiper distribution": lambda x: 1.0 - cumulative._range_tail(x),
-    "Kolmogorov-Smirnov distribution": lambda x: 1.0 - cumulative._maximum_tail(x),
+    "Kuiper distribution": lambda x: 1.0 - distance._range_tail(x),
+    "Kolmogorov-Smirnov distribution": lambda x: 1.0 - distance._maximum_tail(x),
     "Spiegelhalter": lambda **c: tested(calibrant.spiegelhalter_test, "statistic", **c),
     "Spiegelhalter p": lambda **c: tested(calibrant.spiegelhalter_test, "asymptotic_pvalue", **c),
     "Hosmer-Lemeshow, textbook": lambda **c: tested(calibrant.hosmer_lemeshow_test, "textbook_statistic", **c),

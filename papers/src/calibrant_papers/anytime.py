@@ -11,9 +11,8 @@ from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.gate.anytime import CalibrationGate
 from calibrant.inference.bounds.draws import read_draws
-from calibrant.inference.bounds.functions import lower_function
 from calibrant.inference.bounds.gate import GateResult
-from calibrant.inference.bounds.one_event import Spread, lower_end
+from calibrant.inference.bounds.one_event import Spread, lower_end, lower_function
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant_papers.processors import on_all_processors

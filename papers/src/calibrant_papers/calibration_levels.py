@@ -15,11 +15,14 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.drift.periods import calibration_drift
 from calibrant.inference.testing.calibration import calibration_test, test_lots
-from calibrant.inference.testing.chi_squared import hosmer_lemeshow_test
-from calibrant.inference.testing.classical import cox_test, spiegelhalter_test
-from calibrant.inference.testing.cumulative import cumulative_calibration_test
-from calibrant.inference.testing.distance import averaged_two_bin_test, kernel_calibration_test, smooth_calibration_test
-from calibrant.inference.testing.lots import lots_of_rows, pooled_into_cells
+from calibrant.inference.testing.classical import cox_test, hosmer_lemeshow_test, spiegelhalter_test
+from calibrant.inference.testing.components import lots_of_rows, pooled_into_cells
+from calibrant.inference.testing.distance import (
+    averaged_two_bin_test,
+    cumulative_calibration_test,
+    kernel_calibration_test,
+    smooth_calibration_test,
+)
 from calibrant.inference.testing.result import TestResult
 from calibrant.inference.testing.tcal import tcal_test
 from calibrant.segments.by_column import calibration_by_segment

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
-from calibrant.inference.bounds.bootstrap import bootstrap_bounds
+from calibrant.inference.bounds.population import bootstrap_bounds
 from calibrant.inference.bounds.squared_error import squared_error_bootstrap
 from calibrant.resampling.redraw import LEAST_SURPRISES
 from calibrant_papers.processors import on_all_processors

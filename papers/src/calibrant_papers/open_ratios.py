@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.inference.bounds import every_measure as most
+from calibrant.inference.bounds import population as most
 from calibrant.measures.interval import interval_calibration_error, random_interval_calibration_error
 from calibrant.measures.lower import lower_calibration_certificate
 from calibrant_papers.registry import Reproduction, table

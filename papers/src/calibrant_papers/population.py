@@ -11,11 +11,10 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.bootstrap import bootstrap_bounds
 from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.gate import Ends
 from calibrant.inference.bounds.one_event import Spread
-from calibrant.inference.bounds.population import population_bounds, sample_distance
+from calibrant.inference.bounds.population import bootstrap_bounds, population_bounds, sample_distance
 from calibrant.measures.registry import measures
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table

@@ -15,9 +15,8 @@ from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import Draws
-from calibrant.inference.bounds.functions import smooth_function
 from calibrant.inference.bounds.gate import Ends, needs
-from calibrant.inference.bounds.one_event import Spread, lower_end
+from calibrant.inference.bounds.one_event import Spread, lower_end, smooth_function
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant_papers.tolerant import check_tolerances
 

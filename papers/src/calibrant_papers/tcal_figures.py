@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.testing.tcal import tcal_test
-from calibrant.inference.testing.tcal_plan import CriticalValue
+from calibrant.inference.testing.tcal import CriticalValue, tcal_test
 from calibrant.inference.testing.tcal_scales import smooth_scale
 
 LEVEL = 0.05

@@ -10,8 +10,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.inference.testing.discrete import discrete_calibration_test
-from calibrant.inference.testing.tcal import tcal_test
-from calibrant.inference.testing.tcal_plan import CriticalValue
+from calibrant.inference.testing.tcal import CriticalValue, tcal_test
 from calibrant.measures.binned import expected_calibration_error
 from calibrant.recalibration import (
     HistogramBinning,

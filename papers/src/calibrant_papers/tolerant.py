@@ -15,8 +15,8 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.every_measure import SHIFTED, most_upper_distance
 from calibrant.inference.bounds.gate import Ends, Verdict, asked, needs, where
+from calibrant.inference.bounds.population import SHIFTED, most_upper_distance
 
 Distance = Literal["lower", "true"]
 

@@ -10,8 +10,7 @@ from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.gate import calibration_gate
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.inference.testing.calibration import calibration_test
-from calibrant.inference.testing.cells import calibration_test_on_weighted_cells
+from calibrant.inference.testing.calibration import calibration_test, calibration_test_on_weighted_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant_papers.anytime import CELLS, COSTS, MOST, WEIGHTED, ever_wrong, rows_of_both
 from calibrant_papers.processors import on_all_processors

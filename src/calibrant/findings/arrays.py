@@ -29,8 +29,8 @@ from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.rows import Given, fractions_of, given
 from calibrant.findings.words import proved
-from calibrant.inference.bounds.cells import AnyDraws
-from calibrant.inference.bounds.every_measure import teach
+from calibrant.inference.bounds.draws import AnyDraws
+from calibrant.inference.bounds.population import teach
 from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, auc_from_sample, corp_from_sample
 from calibrant.measures.decision_loss import Cuts

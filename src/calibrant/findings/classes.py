@@ -20,11 +20,16 @@ from calibrant.door.values import ReadOnly, Result, counted, plain
 from calibrant.findings.decision import State, default_limit
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.bounds.gate import calibration_gate_on_sample
-from calibrant.inference.testing.canonical import canonical_kernel_test_on_classes
-from calibrant.inference.testing.class_pairs import most_involved, pair_counts, pair_pvalues
-from calibrant.inference.testing.class_wise import ClassWiseResult, evidence_of, gathered
-from calibrant.inference.testing.tcal import tcal_test_on_classes
-from calibrant.inference.testing.tcal_plan import TCalPlan
+from calibrant.inference.testing.class_wise import (
+    ClassWiseResult,
+    canonical_kernel_test_on_classes,
+    evidence_of,
+    gathered,
+    most_involved,
+    pair_counts,
+    pair_pvalues,
+)
+from calibrant.inference.testing.tcal import TCalPlan, tcal_test_on_classes
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample

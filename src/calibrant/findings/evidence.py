@@ -17,16 +17,15 @@ from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
 from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_TRIALS
-from calibrant.inference.bounds.cells import AnyDraws
-from calibrant.inference.bounds.draws import Draws
+from calibrant.inference.bounds.draws import AnyDraws, Draws
 from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
 from calibrant.inference.bounds.population import PopulationBounds, bounds_from_sample
 from calibrant.inference.testing.calibration import (
     CalibrationTestResult,
     calibration_test_on_rows,
     calibration_test_on_sample,
+    calibration_test_on_weighted_cells,
 )
-from calibrant.inference.testing.cells import calibration_test_on_weighted_cells
 from calibrant.inference.testing.result import TestResult
 
 _TITLE = "Calibration test"

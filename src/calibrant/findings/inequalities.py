@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
-from calibrant.inference.bounds.every_measure import (
+from calibrant.inference.bounds.population import (
     KERNEL,
     SHIFTED,
     most_convolved_error,

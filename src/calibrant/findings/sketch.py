@@ -13,7 +13,7 @@ from calibrant.door.values import counted
 from calibrant.findings.inequalities import above_interval_error
 from calibrant.findings.regions import Region
 from calibrant.findings.results import Audit, in_its_bracket
-from calibrant.inference.bounds.cells import AnyDraws
+from calibrant.inference.bounds.draws import AnyDraws
 from calibrant.inference.bounds.population import bounds_from_sample
 from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above
 from calibrant.sketch.sketch import CalibrationSketch

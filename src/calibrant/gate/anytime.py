@@ -36,10 +36,8 @@ from calibrant.gate.provenance import Provenance
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check
 from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
-from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, OtherPopulationError, Won
-from calibrant.inference.bounds.cells import AnyDraws, CellDraws
-from calibrant.inference.bounds.draws import Draws, read_draws
-from calibrant.inference.bounds.gate import GateResult, check_gate
+from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, read_draws
+from calibrant.inference.bounds.gate import AnytimeEnds, Bets, GateResult, OtherPopulationError, Won, check_gate
 from calibrant.inference.bounds.one_event import Spread
 from calibrant.sketch.sample import draws_of_cells, sample_from_cells
 from calibrant.sketch.sketch import CalibrationSketch

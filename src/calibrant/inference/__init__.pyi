@@ -1,11 +1,11 @@
 """Written by tools/public_names.py."""
 
-from calibrant.inference.bounds.bootstrap import bootstrap_bounds as bootstrap_bounds
 from calibrant.inference.bounds.corp import CorpRegions as CorpRegions
 from calibrant.inference.bounds.corp import corp_regions as corp_regions
 from calibrant.inference.bounds.gate import GateResult as GateResult
 from calibrant.inference.bounds.gate import calibration_gate as calibration_gate
 from calibrant.inference.bounds.population import PopulationBounds as PopulationBounds
+from calibrant.inference.bounds.population import bootstrap_bounds as bootstrap_bounds
 from calibrant.inference.bounds.population import population_bounds as population_bounds
 from calibrant.inference.bounds.regret import RegretBounds as RegretBounds
 from calibrant.inference.bounds.regret import regret_bounds as regret_bounds
@@ -19,31 +19,31 @@ from calibrant.inference.comparison.pairwise import PairwiseComparison as Pairwi
 from calibrant.inference.comparison.pairwise import compare_all as compare_all
 from calibrant.inference.testing.calibration import CalibrationTestResult as CalibrationTestResult
 from calibrant.inference.testing.calibration import calibration_test as calibration_test
-from calibrant.inference.testing.canonical import canonical_kernel_test as canonical_kernel_test
-from calibrant.inference.testing.chi_squared import HosmerLemeshowResult as HosmerLemeshowResult
-from calibrant.inference.testing.chi_squared import hosmer_lemeshow_test as hosmer_lemeshow_test
-from calibrant.inference.testing.chi_squared import miller_test as miller_test
 from calibrant.inference.testing.class_wise import ClassEvidence as ClassEvidence
 from calibrant.inference.testing.class_wise import ClassWiseResult as ClassWiseResult
+from calibrant.inference.testing.class_wise import canonical_kernel_test as canonical_kernel_test
 from calibrant.inference.testing.class_wise import class_wise_test as class_wise_test
 from calibrant.inference.testing.classical import ClassicalResult as ClassicalResult
 from calibrant.inference.testing.classical import CoxResult as CoxResult
+from calibrant.inference.testing.classical import HosmerLemeshowResult as HosmerLemeshowResult
 from calibrant.inference.testing.classical import cox_test as cox_test
+from calibrant.inference.testing.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
+from calibrant.inference.testing.classical import miller_test as miller_test
 from calibrant.inference.testing.classical import spiegelhalter_test as spiegelhalter_test
-from calibrant.inference.testing.cumulative import cumulative_calibration_test as cumulative_calibration_test
 from calibrant.inference.testing.discrete import DiscreteResult as DiscreteResult
+from calibrant.inference.testing.discrete import GradeTestResult as GradeTestResult
 from calibrant.inference.testing.discrete import discrete_calibration_test as discrete_calibration_test
+from calibrant.inference.testing.discrete import grade_test as grade_test
 from calibrant.inference.testing.distance import averaged_two_bin_test as averaged_two_bin_test
+from calibrant.inference.testing.distance import cumulative_calibration_test as cumulative_calibration_test
 from calibrant.inference.testing.distance import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.testing.distance import smooth_calibration_test as smooth_calibration_test
-from calibrant.inference.testing.grades import GradeTestResult as GradeTestResult
-from calibrant.inference.testing.grades import grade_test as grade_test
 from calibrant.inference.testing.registry import CalibrationTest as CalibrationTest
 from calibrant.inference.testing.registry import calibration_tests as calibration_tests
 from calibrant.inference.testing.result import TestResult as TestResult
+from calibrant.inference.testing.tcal import TCalResult as TCalResult
 from calibrant.inference.testing.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.testing.tcal import tcal_test as tcal_test
-from calibrant.inference.testing.tcal_plan import TCalResult as TCalResult
 from calibrant.inference.testing.two_sample import TwoSampleResult as TwoSampleResult
 from calibrant.inference.testing.two_sample import two_sample_calibration_test as two_sample_calibration_test
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.inference.testing import lots
+from calibrant.inference.testing import components
+from calibrant.inference.testing.components import chernoff
 from calibrant.inference.testing.result import LEAST
-from calibrant.inference.testing.tail import chernoff
 from calibrant.kernels.excursions import squared_evidence
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates
 from calibrant.segments.evidence import STRETCH, ResampleSearch, scored, search
@@ -73,7 +73,7 @@ class ByRows:
         rows = self.candidates.order[slice(*self.candidates.ends[i])]
         one = np.ones(rows.size)
         v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
-        part = lots.UncertainLots(v, count, ones, weight, rows.size, None, 0.0)
+        part = components.UncertainLots(v, count, ones, weight, rows.size, None, 0.0)
         all_shares = float(np.exp(-0.5 * handicap).sum())
         shares = math.log(2.0 * all_shares / BY_TAIL) + 0.5 * handicap[i]
         return max(LEAST, math.exp(chernoff(part, one if self.redraws.total[i] > 0.0 else -one) + shares))

@@ -242,8 +242,10 @@ class Answers(ABC):
         >>> CalibrationSketch().update(np.ones(20_000), y_prob).test(random_state=0).reject
         True
         """
-        from calibrant.inference.testing.calibration import calibration_test_on_sample
-        from calibrant.inference.testing.cells import calibration_test_on_weighted_cells
+        from calibrant.inference.testing.calibration import (
+            calibration_test_on_sample,
+            calibration_test_on_weighted_cells,
+        )
 
         check_band(level, n_resamples)
         if n_resamples == 0:

@@ -13,7 +13,7 @@ from calibrant.kernels import sketching
 from calibrant.sketch.bounds import ARITHMETIC, Moments, moments
 
 if TYPE_CHECKING:
-    from calibrant.inference.bounds.cells import AnyDraws
+    from calibrant.inference.bounds.draws import AnyDraws
     from calibrant.inference.bounds.gate import GateResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -88,8 +88,7 @@ def draws_of_cells(sample: Sample, cells: Moments, max_weight: float | None) -> 
     InputError
         If outcomes are event rates; if there are weights, and `max_weight` is not said, or seen to be exceeded.
     """
-    from calibrant.inference.bounds.cells import CellDraws
-    from calibrant.inference.bounds.draws import Draws
+    from calibrant.inference.bounds.draws import CellDraws, Draws
 
     if not sample.binary:
         raise InputError("sketch", "holds event rates; the proof needs single outcomes, each 0 or 1")

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.door.columns import FloatArray
-from calibrant.inference.bounds.cells import AnyDraws
-from calibrant.inference.bounds.draws import Draws, Learn
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.sample import Sample
+from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Function, Learn
+from calibrant.measures.lower import lower_certificate_from_sample
+from calibrant.measures.smooth import witness_from_sample
 
 BET = 0.55  # the most: up to here psi(x) < x / 2, on which both proofs rest
 _SHARE = 0.1  # of the level, for the interval of the mean square that decides the bet
@@ -153,3 +155,172 @@ def _above(mean: float, log: float) -> float:
 def _below(mean: float, log: float) -> float:
     """Bound it; it is below with probability at most exp(-n log) (Bernstein)."""
     return max(0.0, mean - math.sqrt(2.0 * mean * log))
+
+
+Moves = Callable[[FloatArray, FloatArray, float, float], FloatArray]
+"""Takes heights of w at two knots, and the knots; 1 where the class has a member that is linear between, else 0."""
+
+PIECES = (1, 2, 4, 8)
+"""Families: paths w over so many pieces of [0, 1], equally long."""
+_FINER = 2  # heights a length of a piece
+_NEAR = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """All paths w in [-1, 1] over some knots, in equal steps of height; each makes a member of the class.
+
+    Attributes
+    ----------
+    knots, heights : ndarray
+        Where a path turns, and the heights that it may have there.
+    moves : ndarray of shape (knots - 1, heights, heights)
+        Which height may follow which.
+    log_size : float
+        Logarithm of the number of paths.
+    """
+
+    knots: FloatArray
+    heights: FloatArray
+    moves: FloatArray
+    log_size: float
+
+    @classmethod
+    def of(cls, pieces: int, allowed: Moves) -> Family:
+        """Count the paths."""
+        knots = np.linspace(0.0, 1.0, pieces + 1)
+        heights = np.linspace(-1.0, 1.0, 2 * _FINER * pieces + 1)
+        ways = np.ones(heights.size)
+        moves = np.stack([allowed(heights[:, None], heights, knots[k], knots[k + 1]) for k in range(pieces)])
+        for each in moves:
+            ways = ways @ each
+        return cls(knots, heights, moves, math.log(float(ways.sum())))
+
+    def best(self, gain: FloatArray) -> FloatArray:
+        """The path w, by its heights at the knots, with the largest sum of gain times height."""
+        reached, came = gain[0] * self.heights, []
+        for each, more in zip(self.moves, gain[1:], strict=True):
+            ahead = np.where(each > 0.0, reached[:, None], -np.inf)
+            came.append(ahead.argmax(axis=0))
+            reached = ahead.max(axis=0) + more * self.heights
+        path = [int(reached.argmax())]
+        for before in came[::-1]:
+            path.append(int(before[path[-1]]))
+        return np.asarray(self.heights[path[::-1]])
+
+
+def smooth_moves(before: FloatArray, after: FloatArray, u: float, v: float) -> FloatArray:
+    """Whether w is 1-Lipschitz."""
+    return np.asarray(np.abs(after - before) <= v - u + _NEAR, np.float64)
+
+
+def lower_moves(before: FloatArray, after: FloatArray, u: float, v: float) -> FloatArray:
+    """Whether the potentials -u w(u) and (1 - u) w(u) are, w being linear between: their slopes are linear too."""
+    slope = (after - before) / (v - u)
+    ends = (before + u * slope, after + v * slope, before - (1.0 - u) * slope, after - (1.0 - v) * slope)
+    return np.asarray(np.abs(np.stack(ends)).max(axis=0) <= 1.0 + _NEAR, np.float64)
+
+
+def lower_end_of_cells(cells: CellDraws, moves: Moves, level: float) -> float:
+    """Return a lower end of the supremum over (y - v) w(v), wrong with probability up to `level`; w makes these moves.
+
+    The capital is shared equally by families, by their paths and by bets; what the best path's share has become alone
+    is at most what all have. So the path may be chosen by the very rows that it is tried on.
+    """
+    n = cells.n_units
+    bets = [BET]
+    while bets[-1] * bets[-1] * n > -2.0 * math.log(level):
+        bets.append(0.5 * bets[-1])
+    low = 0.0
+    for pieces in PIECES:
+        family = Family.of(pieces, moves)
+        means = cells.means(_function(family.knots, family.best(_gain(cells, family.knots))))
+        log = -math.log(level) + math.log(len(PIECES)) + family.log_size + math.log(len(bets))
+        low = max(low, end_of_bets(np.array(bets), 0.0, n, means, log))
+    return low
+
+
+def _function(knots: FloatArray, path: FloatArray) -> Function:
+    return lambda y, v: (y - v) * np.interp(v, knots, path)
+
+
+def _gain(cells: CellDraws, knots: FloatArray) -> FloatArray:
+    """Return the gain of a path by its height at each knot."""
+    zeros, ones = cells.weight
+    residual = ones * (1.0 - cells.v) - zeros * cells.v
+    piece = np.clip(np.searchsorted(knots, cells.v, side="right") - 1, 0, knots.size - 2)
+    share = (cells.v - knots[piece]) / (knots[1] - knots[0])
+    ends = (piece, 1.0 - share), (piece + 1, share)
+    left, right = (np.bincount(at, part * residual, knots.size) for at, part in ends)
+    return np.asarray(left + right)
+
+
+_GRID = np.linspace(0.0, 1.0, 1025)
+
+
+def smooth_function(sample: Sample) -> Function:
+    """(y - v) w(v) for the sample's witness w."""
+    witness = witness_from_sample(sample)
+    return lambda y, v: (y - v) * witness(v)
+
+
+def lower_function(sample: Sample) -> Function:
+    """r_y(v) for potentials, near to the sample's best, that are feasible at every u in [0, 1].
+
+    The sample may stand for many more rows than it has lines, so how near is near enough cannot be told from these.
+    """
+    potentials = lower_certificate_from_sample(sample, tol=1e-5).potentials
+    at = np.union1d(potentials.nodes, _GRID)
+    r0, r1 = (_extended(potentials.nodes, heights, at) for heights in (potentials.r0, potentials.r1))
+    r0, r1 = np.clip(r0, -at, at), np.clip(r1, at - 1.0, 1.0 - at)
+    # Linear between these knots, (1 - u) r0 + u r1 is a quadratic there: its maximum is at a knot or within a piece.
+    broken = max(0.0, _largest(at, r0, r1))
+
+    def function(y: FloatArray, v: FloatArray) -> FloatArray:
+        zero, one = (np.interp(v, at, r) - broken for r in (r0, r1))
+        return (1.0 - y) * np.maximum(zero, -v) + y * np.maximum(one, v - 1.0)
+
+    return function
+
+
+def _extended(nodes: FloatArray, heights: FloatArray, at: FloatArray) -> FloatArray:
+    """The lowest 1-Lipschitz function that is at least these heights at the nodes, elsewhere."""
+    known = np.full(at.size, -np.inf)
+    known[np.searchsorted(at, nodes)] = heights
+    up = np.maximum.accumulate(known + at) - at
+    down = np.maximum.accumulate((known - at)[::-1])[::-1] + at
+    return np.maximum(up, down)
+
+
+def _largest(at: FloatArray, r0: FloatArray, r1: FloatArray) -> float:
+    """Largest (1 - u) r0 + u r1 on [0, 1], the potentials linear between knots."""
+    ends = (1.0 - at) * r0 + at * r1
+    width = np.diff(at)
+    rise = np.diff(r1 - r0) / width  # half of the second derivative
+    slope = np.diff(ends) / width - rise * width  # at the left end of a piece
+    within = np.where(rise < 0.0, np.clip(-slope / (2.0 * np.where(rise < 0.0, rise, -1.0)), 0.0, width), 0.0)
+    return float(max(ends.max(), (ends[:-1] + (slope + rise * within) * within).max()))
+
+
+def binned_function(sample: Sample) -> Function:
+    """(y - v) times the sign of the sample's mean residual, in each of the default bins of equal width."""
+    edges = np.linspace(0.0, 1.0, 16)
+    sign = np.sign(np.bincount(_bins(sample.prediction, edges), sample.residual(), 15))
+    return lambda y, v: (y - v) * sign[_bins(v, edges)]
+
+
+def _bins(v: FloatArray, edges: FloatArray) -> IntArray:
+    """Bins (lower, upper], the first with 0."""
+    return np.asarray(np.maximum(np.searchsorted(edges, v, side="left") - 1, 0))
+
+
+def kernel_function(sample: Sample) -> Function:
+    """(y - v) w(v) for w of norm 1 in the Laplace kernel's space: the sample's own, linear between knots."""
+    knots = np.linspace(0.0, 1.0, 257)
+    w = np.exp(-np.abs(knots[:, None] - sample.prediction)) @ sample.residual()
+    rise, step = np.diff(w), knots[1]
+    # Norm of exp(-|u - v|) on [0, 1]: half of w(0)^2 + w(1)^2 and of the integral of w^2 + w'^2.
+    inside = float((w[:-1] * w[:-1] + w[:-1] * w[1:] + w[1:] * w[1:]).sum()) * step / 3.0 + float(rise @ rise) / step
+    norm = math.sqrt(0.5 * (w[0] ** 2 + w[-1] ** 2 + inside))
+    w = w / (norm * (1.0 + 1e-12)) if norm > 0.0 else w
+    return lambda y, v: (y - v) * np.interp(v, knots, w)

@@ -16,9 +16,8 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import Draws
-from calibrant.inference.bounds.functions import smooth_function
 from calibrant.inference.bounds.gate import Verdict, asked, rows_to_decide, verdict_of
-from calibrant.inference.bounds.one_event import Spread, lower_end
+from calibrant.inference.bounds.one_event import Spread, lower_end, smooth_function
 from calibrant.inference.comparison.compare import compare_calibration_on_rows
 from calibrant.measures.smooth import smooth_error_from_sample
 

@@ -1,8 +1,8 @@
-"""Every class by itself: exact tails of its events, and p-values adjusted for the number of classes."""
+"""Tests of K classes: every class by itself, every pair of them, and whole vectors."""
 
 from __future__ import annotations
 
-__all__ = ["ClassEvidence", "ClassWiseResult", "class_wise_test"]
+__all__ = ["ClassEvidence", "ClassWiseResult", "canonical_kernel_test", "class_wise_test"]
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.door.arguments import check_level
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
 from calibrant.door.classes import BinaryReduction, MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table
 from calibrant.door.ends import Interval
@@ -19,13 +20,16 @@ from calibrant.door.rows import INDEPENDENT, Rows, read_groups
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.door.weights import LEAST_EFFECTIVE
-from calibrant.inference.testing.lots import UncertainLots, lots_of_rows
+from calibrant.inference.testing.components import UncertainLots, lots_of_rows, sum_bound
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
 from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
-from calibrant.inference.testing.tail import sum_bound
+from calibrant.kernels.canonical import draw_labels, paired_sum
 from calibrant.kernels.class_cells import class_cells
+from calibrant.kernels.classes import add_rows
 from calibrant.kernels.sums import dot
+from calibrant.measures.kernel import paired
+from calibrant.resampling.redraw import pvalue_among, resampled, running_shares
 
 Direction = Literal["too high", "too low", "too confident", "not confident enough"]
 
@@ -380,3 +384,189 @@ def _by_bounds(question: BinaryReduction, group: IntArray | None) -> Found:
         pvalue, direction = _smallest(logs, sides)
     evidence = ClassEvidence(question.name, min(1.0, rate), min(1.0, mean), pvalue, 1.0, direction, None)
     return evidence, 0 if impossible is None else impossible.n_rows
+
+
+_ROUNDING = 1e-11  # relative, more than that of the incomplete beta function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairCounts:
+    """Rows by the class that is most probable, and by the class they are of.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (K,)
+        Rows whose most probable class it is; rows predicted with certainty are left out.
+    observed, expected : ndarray of shape (K, K)
+        Of those, rows that are of each class, and the sum of their probabilities of it. Rows of a class that was called
+        impossible are not counted.
+    unit : float
+        What each probability was rounded to a multiple of, for sums that do not depend on the order of the rows.
+    """
+
+    rows: IntArray
+    observed: IntArray
+    expected: FloatArray
+    unit: float
+
+
+def pair_counts(sample: MulticlassSample) -> PairCounts:
+    """Count pairs of predicted and actual class, in one pass over the table."""
+    k = sample.n_classes
+    bits = 62 - sample.y_true.size.bit_length()
+    expected = np.zeros((k, k), np.int64)
+    rows, observed = np.zeros(k, np.int64), np.zeros((k, k), np.int64)
+    for part, block in sample.table.blocks():
+        top = block.argmax(axis=1)
+        label = sample.y_true[part]
+        at = np.arange(top.size)
+        used = block[at, top] < 1.0
+        mask = used & (block[at, label] > 0.0)
+        np.add.at(observed, (top[mask], label[mask]), 1)
+        rows += np.bincount(top[used], minlength=k)
+        add_rows(block[used], top[used], 2.0**bits, expected)
+    return PairCounts(rows, observed, np.ldexp(expected.astype(np.float64), -bits), 2.0**-bits)
+
+
+def pair_pvalues(counts: PairCounts) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Pairs with any evidence, shape (pairs, 2), their p-values, and these adjusted for the number of all pairs.
+
+    Rows of one predicted class with unequal chances have tails no larger than as many rows with their mean chance, from
+    one event beyond the mean on (Hoeffding 1956, Theorem 4): there twice the binomial tail is a p-value, and nearer to
+    the mean it is 1. Adjusted by Benjamini and Yekutieli's procedure, which holds under any dependence.
+    """
+    from scipy.special import betainc
+
+    prediction, was = np.nonzero(np.abs(counts.observed - counts.expected) >= 1.0)
+    n = counts.rows[prediction].astype(np.float64)
+    x, mean = counts.observed[prediction, was].astype(np.float64), counts.expected[prediction, was]
+    more = x > mean
+    # Means rounded against us.
+    off = n * counts.unit + _ROUNDING * mean
+    chance = np.clip(np.where(more, mean + off, mean - off) / n, 0.0, 1.0)
+    above = betainc(np.maximum(x, 1.0), n - x + 1.0, chance)
+    below = betainc(np.maximum(n - x, 1.0), x + 1.0, 1.0 - chance)
+    pvalue = np.clip(2.0 * np.where(more, above, below) * (1.0 + _ROUNDING), LEAST, 1.0)
+    pairs = int((counts.rows > 0).sum()) * counts.rows.size
+    return np.stack([prediction, was], axis=1), pvalue, benjamini_yekutieli(pvalue, pairs)
+
+
+def most_involved(k: int, pairs: IntArray, pvalues: FloatArray, most: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
+    """Classes with the most evidence in their pairs, in their order, and minus the logarithm (base 10) of each pair."""
+    evidence = -np.log10(pvalues)
+    each = np.bincount(pairs[:, 0], evidence, k) + np.bincount(pairs[:, 1], evidence, k)
+    shown = np.sort(np.argsort(-each, kind="stable")[:most])
+    place = np.full(k, -1)
+    place[shown] = np.arange(shown.size)
+    table = np.zeros((shown.size, shown.size))
+    mask = (place[pairs] >= 0).all(axis=1)
+    table[place[pairs[mask, 0]], place[pairs[mask, 1]]] = evidence[mask]
+    return shown, table
+
+
+@register_test(
+    proof="the vectors of class probabilities are miscalibrated.",
+    limits="have much power with many classes.",
+    source="D. Widmann et al., 2019; T-Cal, Section 2.",
+    order=60,
+    admits=(),
+    of_classes=True,
+)
+def canonical_kernel_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    bandwidth: float = 1.0,
+    block_size: int = 16,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> TestResult:
+    """Test whether whole vectors of class probabilities are the frequencies of the classes, by their kernel error.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,), or (n, K) one-hot
+        Labels, as `multiclass_sample` takes them.
+    y_prob : table of shape (n, K)
+        Class probabilities, rows adding up to 1.
+    bandwidth : float, default 1.0
+        As for `squared_canonical_kernel_error`.
+    block_size : int, default 16
+        As for `squared_canonical_kernel_error`; larger blocks have more power.
+    level : float, default 0.05
+        Largest probability of rejecting calibrated predictions.
+    n_resamples : int, default 999
+        Redrawn sets of labels.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result.
+
+    Returns
+    -------
+    TestResult
+        The statistic is `squared_canonical_kernel_error`.
+
+    Raises
+    ------
+    InputError
+        If a table or parameter cannot be used, or there are too few resamples to reject at all.
+
+    See Also
+    --------
+    squared_canonical_kernel_error, tcal_test
+
+    Notes
+    -----
+    Labels redrawn from the rows' own probabilities have the distribution of the null hypothesis, so the p-value is
+    exact at any n. The pairs of rows are drawn once and kept. Cost: O(n K block_size), then O(n block_size) per
+    resample.
+
+    References
+    ----------
+    D. Widmann, F. Lindsten and D. Zachariah, Calibration tests in multi-class classification: a unifying framework,
+    NeurIPS 2019. T-Cal, Section 2 (full calibration).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.inference import canonical_kernel_test
+    >>> table = np.random.default_rng(0).dirichlet(np.ones(3), 500)
+    >>> canonical_kernel_test(np.zeros(500, int), table, random_state=0).reject
+    True
+    """
+    return canonical_kernel_test_on_classes(
+        multiclass_sample(y_true, y_prob),
+        bandwidth=bandwidth,
+        block_size=block_size,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def canonical_kernel_test_on_classes(
+    sample: MulticlassSample,
+    *,
+    bandwidth: float = 1.0,
+    block_size: int = 16,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> TestResult:
+    """`canonical_kernel_test` of classes that were read already."""
+    level = check_level(level)
+    check_resamples(n_resamples, level)
+    rng = generator(random_state)
+    label, table, pairs = paired(sample, bandwidth, block_size, rng)
+    cumulative = running_shares(table)
+
+    def redrawn(source: np.random.Generator) -> float:
+        other = np.empty_like(label)
+        draw_labels(cumulative, source.random(label.size), other)
+        return paired_sum(other, table, *pairs)
+
+    observed = paired_sum(label, table, *pairs)
+    draws = resampled(redrawn, pairs[0].size, n_resamples, rng)
+    pvalue = pvalue_among(observed, draws)
+    method = f"canonical kernel test ({n_resamples:,} resamples)"
+    return TestResult(observed / pairs[0].size, pvalue, pvalue <= level, level, method)

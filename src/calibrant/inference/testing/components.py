@@ -1,17 +1,20 @@
-"""The components of `calibration_test`: what each looks at, its p-value from a formula, and its redraws."""
+"""The components of `calibration_test`: the lots that are redrawn, what each looks at, and p-values without a draw."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.lots import Lots
 from calibrant.door.rows import Rows
-from calibrant.inference.testing.lots import UncertainLots
-from calibrant.inference.testing.result import impossible_rows
+from calibrant.door.sample import Sample
+from calibrant.inference.testing.result import ImpossibleRows, contradicted, impossible_rows
 from calibrant.kernels.calibration import LANES, redrawn_statistics
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import random_signs
@@ -19,6 +22,7 @@ from calibrant.threads import in_blocks
 
 if TYPE_CHECKING:
     from scipy import sparse
+
 
 MOST_BLOCKS = 2**10
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -304,3 +308,240 @@ def _joining(n_blocks: int, groups: int) -> sparse.csr_array:
     from scipy.sparse import coo_array
 
     return coo_array((np.ones(n_blocks), (k, k * groups // n_blocks)), (n_blocks, groups)).tocsr()
+
+
+MOST_UNITS = 20_000
+"""Unweighted rows with more distinct predictions than this are pooled into cells."""
+CELLS = 2**14
+LEAST_DRAWN, _MOST = 1e-40, 1.0 - 2.0**-53
+"""Smaller predictions are drawn as 1e-40: no sample tells the difference, and no power of them underflows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UncertainLots(Lots):
+    """Lots in the order of their predictions, of a cell their mean; none is exactly 0 or 1.
+
+    Attributes
+    ----------
+    n_rows : int
+        Single outcomes of all lots, and of the certain rows that were set aside.
+    impossible : ImpossibleRows or None
+        Certain rows that the outcomes contradict.
+    pooling : float
+        At most so much is added to the level by drawing each cell from its mean prediction; 0 where nothing was pooled.
+    group : ndarray of shape (k,) or None
+        Number of each row's group, all from 0 being used; then nothing is pooled, and signs of groups are redrawn.
+    """
+
+    n_rows: int
+    impossible: ImpossibleRows | None
+    pooling: float
+    group: IntArray | None = None
+
+    def part(self, here: npt.NDArray[np.bool_]) -> UncertainLots:
+        """Some of the units, their groups numbered anew."""
+        v, count, ones, weight = (each[here] for each in (self.prediction, self.count, self.ones, self.weight))
+        group = (
+            None if self.group is None else np.asarray(np.unique(self.group[here], return_inverse=True)[1], np.int64)
+        )
+        return replace(self, prediction=v, count=count, ones=ones, weight=weight, group=group)
+
+
+def lots_of_rows(rows: Rows) -> UncertainLots:
+    """Take rows that were read already; unweighted ones with many distinct predictions are pooled into cells."""
+    n_rows, impossible = int(rows.count.sum()), impossible_rows(rows)
+    used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
+    if rows.weight is not None:
+        used &= rows.mask
+    mask = slice(None) if used.all() else used
+    prediction = np.maximum(rows.y_prob[mask], LEAST_DRAWN)
+    count, ones = rows.count[mask], rows.y_true[mask].astype(np.float64)
+    weight = None if rows.weight is None else rows.weight[mask]
+    if weight is not None and (weight == weight[:1]).all():
+        weight = None
+    one = np.broadcast_to(1.0, prediction.shape)
+    if rows.group is not None:
+        group, w = rows.group[mask], one if weight is None else weight
+        # Rows of one group, prediction and weight are one unit: no order may depend on outcomes, nor on that of rows.
+        order = np.lexsort((group, w, prediction))
+        v, w, group = prediction[order], w[order], group[order]
+        new = np.ones(v.size, dtype=np.bool_)
+        new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1]) | (group[1:] != group[:-1])
+        start = np.flatnonzero(new)
+        number = np.asarray(np.unique(group[start], return_inverse=True)[1], np.int64)
+        if not start.size:
+            return UncertainLots(v, v, v, v, n_rows, impossible, 0.0, number)
+        count, ones = np.add.reduceat(count[order], start), np.add.reduceat(ones[order], start)
+        return UncertainLots(v[start], count, ones, w[start], n_rows, impossible, 0.0, number)
+    if weight is None and prediction.size > MOST_UNITS:
+        cells = pooled_into_cells(UncertainLots(prediction, count, ones, one, n_rows, impossible, 0.0))
+        if cells.pooling > 0.0:
+            return cells
+    lots = Lots.of(prediction, count, ones, weight)
+    return UncertainLots(lots.prediction, lots.count, lots.ones, lots.weight, n_rows, impossible, 0.0)
+
+
+def lots_of_sample(sample: Sample) -> UncertainLots:
+    """Take a sample of unweighted outcomes 0 or 1, or the cells of a sketch of such, as it stands.
+
+    Predictions of one cell have a variance of at most a quarter of its squared width.
+    """
+    v, count, ones, width = sample.prediction, sample.count, sample.ones, sample.cell_width
+    n_rows, impossible = int(count.sum()), contradicted(v, count, ones)
+    if impossible is not None:
+        impossible = replace(impossible, row=None)  # a sample does not know in which order its rows came
+    used = (v > 0.0) & (v < 1.0)
+    mask = slice(None) if used.all() else used
+    v, count, ones = np.maximum(v[mask], LEAST_DRAWN), count[mask], ones[mask]
+    spread = count * width[mask] ** 2 / 4.0
+    one = np.broadcast_to(1.0, v.shape)
+    lots = UncertainLots(v, count, ones, one, n_rows, impossible, pooling(v, count, spread))
+    if v.size <= MOST_UNITS:
+        return lots
+    cells = pooled_into_cells(lots, spread)
+    return cells if cells.pooling > 0.0 else lots
+
+
+def pooled_into_cells(lots: UncertainLots, known: FloatArray | None = None) -> UncertainLots:
+    """Pool lots without weights into cells equally wide in the angle whose sine is the root of the prediction.
+
+    `known` (k,) is what the lots' own predictions vary by: at least the sum of their squares about the mean.
+    """
+    v, m, ones = lots.prediction, lots.count, lots.ones
+    if not v.size:
+        return lots
+    angle = np.arcsin(np.sqrt(v))
+    low, high = float(angle.min()), float(angle.max())
+    scale = CELLS / (high - low) if high > low else 0.0
+    cell = np.minimum((angle - low) * scale, CELLS - 1.0).astype(np.int64)
+    total = _sums_of_lots(cell, m)
+    mask = total > 0.0
+    base = np.zeros(CELLS)
+    base[cell] = v  # any row of the cell: deviations from it are small, and their squares exact enough
+    offset = v - base[cell]
+    moved = _sums_of_lots(cell, m * offset)[mask]
+    within = 0.0 if known is None else known
+    squared = _sums_of_lots(cell, m * offset * offset + within)[mask]
+    total = total[mask]
+    mean = np.clip(base[mask] + moved / total, LEAST_DRAWN, _MOST)
+    spread = np.maximum(squared - moved * moved / total, 0.0)
+    weight = np.broadcast_to(1.0, total.shape)
+    lost = pooling(mean, total, spread)
+    return UncertainLots(mean, total, _sums_of_lots(cell, ones)[mask], weight, lots.n_rows, lots.impossible, lost)
+
+
+def _sums_of_lots(cell: IntArray, column: FloatArray) -> FloatArray:
+    return np.asarray(np.bincount(cell, column, CELLS), np.float64)
+
+
+def pooling(mean: FloatArray, count: FloatArray, spread: FloatArray) -> float:
+    """Bound what drawing cells from their means adds to the level (Ehm 1991, Theorem 1), given sums of squares."""
+    varied = spread > 0.0  # in a sample of rows none does
+    mean, count, spread = mean[varied], count[varied], spread[varied]
+    with np.errstate(under="ignore"):
+        survival = -np.expm1((count + 1.0) * np.log(mean)) - np.exp((count + 1.0) * np.log1p(-mean))
+    each = spread * survival / ((count + 1.0) * mean * (1.0 - mean))
+    return min(1.0, math.fsum(each.tolist()))
+
+
+_MIXTURES = 16
+_TRIED = 4
+_STEPS = 60
+_FARTHEST = 1500.0  # of a first step in log-odds; those of doubles lie within 745 of 0
+_EXPONENTS = 0.9 * 0.5 ** np.arange(12.0)
+_ROUNDING = 1e-14  # of each term and of its sum: numpy adds in pairs
+
+
+Bound = Callable[[UncertainLots, FloatArray], float]
+"""Log of a bound on the chance of a sum of excess as large, of lots along a direction where it is positive."""
+
+
+def log_tail(lots: UncertainLots, parts: Components, bound: Bound | None = None) -> float:
+    """Log of a p-value that holds at any number of rows: a bound on P(any direction's sum is as unlikely as seen).
+
+    Directions are 16 mixtures of the constant and the slope, sharing half of the error, and the waves, the k-th with
+    the share 1 / (2 k (k + 1)); both signs of each. Only the few that look most extreme are computed, which can only
+    make the p-value larger. Of rows in groups, each direction's sums of groups are bounded instead; of cells
+    known by their sums alone, by the `bound` that these allow.
+    """
+    excess = lots.excess
+    bound = bound or sum_bound
+    constant = 1.0 / math.sqrt(float(lots.variance.sum()))
+    angles = math.pi * np.arange(_MIXTURES) / _MIXTURES
+    directions: list[tuple[float, float, FloatArray]] = []
+
+    def add(share: float, direction: FloatArray) -> None:
+        z = float((direction * excess).sum())
+        directions.append((0.5 * z * z + math.log(share), share, direction if z > 0.0 else -direction))
+
+    for angle in angles:
+        add(0.5 / _MIXTURES, math.cos(angle) * constant + math.sin(angle) * parts.slope)
+    for k in range(1, parts.wave.shape[1]):
+        add(0.5 / (k * (k + 1)), parts.wave[parts.block, k])
+    best = sorted(range(len(directions)), key=lambda i: -directions[i][0])[:_TRIED]
+    return min(0.0, *(bound(lots, directions[i][2]) - math.log(0.5 * directions[i][1]) for i in best))
+
+
+def sum_bound(lots: UncertainLots, direction: FloatArray) -> float:
+    """Log of a bound on P(sum of direction * excess >= what was seen), of single rows or of independent groups."""
+    return (chernoff if lots.group is None else _by_group)(lots, direction)
+
+
+def chernoff(lots: UncertainLots, direction: FloatArray) -> float:
+    """Log of a bound on P(sum of direction * excess >= what was seen): the least over a rising exponent, by Newton.
+
+    The exponent is summed row by row, as sum (m - ones) log(1 - v + v e^x) + ones log((1 - v) e^-x + v): no term is
+    below the log of its outcomes' own probability, so nothing cancels, however large x = t * direction becomes.
+    """
+    a = direction * lots.weight
+    v, m, ones = lots.prediction, lots.count, lots.ones
+    observed = float((a * (ones - m * v)).sum())
+    if observed <= 0.0:
+        return 0.0
+    low, high = 0.0, math.inf
+    # Of one prediction the best exponent lifts the log-odds to those of the outcomes, in the range of doubles.
+    t = min(observed / float((a * a * m * v * (1.0 - v)).sum()), _FARTHEST / float(np.abs(a).max()))
+    best = 0.0
+    for _ in range(_STEPS):
+        lifted = a * t
+        # The larger of both exponents is taken out.
+        top = np.maximum(lifted, 0.0)
+        sum_ = (1.0 - v) * np.exp(-top) + v * np.exp(lifted - top)
+        core = m * np.log(sum_)
+        over = (m - ones) * top + ones * (top - lifted)
+        value = float(core.sum()) + float(over.sum())
+        value += _ROUNDING * float((m - core + over).sum())  # neither sum has terms of both signs
+        if not math.isfinite(value):
+            high, t = t, 0.5 * (low + t)
+            continue
+        better = value < best - 1e-9 * abs(best)
+        best = min(best, value)
+        moved = v * np.exp(lifted - top) / sum_
+        slope = float((a * m * (moved - v)).sum()) - observed
+        curve = float((a * a * m * moved * (1.0 - moved)).sum())
+        low, high = (t, high) if slope < 0.0 else (low, t)
+        step = t - slope / curve if curve > 0.0 else math.inf
+        after = step if low < step < high else (2.0 * t if high == math.inf else 0.5 * (low + high))
+        if not better and abs(after - t) <= 1e-6 * t:
+            break
+        t = after
+    return best
+
+
+def _by_group(lots: UncertainLots, direction: FloatArray) -> float:
+    """Log of a bound on P(sum of direction * excess is as far above 0), of groups that do not depend on one another.
+
+    exp(x z - psi(x) z^2) <= 1 + x z for z >= -1, psi(x) = -log(1 - x) - x: of a group's sum z of mean 0, in units of
+    the least that any group's can be, the left side's mean is at most 1. By Markov's inequality P(sum of x z -
+    psi(x) z^2 >= L) <= e^-L for each of the few x.
+    """
+    assert lots.group is not None
+    a, v, m = direction * lots.weight, lots.prediction, lots.count
+    sums = np.bincount(lots.group, a * (lots.ones - m * v))
+    most = float(np.bincount(lots.group, m * np.where(a > 0.0, a * v, -a * (1.0 - v))).max())
+    if not most > 0.0:
+        return 0.0
+    z = sums / (most * (1.0 + 1e-12))
+    x = _EXPONENTS
+    psi = -np.log1p(-x) - x
+    return min(0.0, float((psi * float((z * z).sum()) - x * float(z.sum())).min()) + math.log(x.size))

@@ -1,19 +1,21 @@
-"""Predictions that take few values: an exact binomial test of each value."""
+"""Predictions that take few values, and rating systems: an exact binomial test of each value or grade."""
 
 from __future__ import annotations
 
-__all__ = ["DiscreteResult", "discrete_calibration_test"]
+__all__ = ["DiscreteResult", "GradeTestResult", "discrete_calibration_test", "grade_test"]
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import betainc
 from scipy.stats import binom
 
 from calibrant.door.arguments import check_level, one_of
-from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
-from calibrant.door.rows import Rows, not_taken
+from calibrant.door.rows import Rows, events_of, not_taken, read_trials, require_single_outcomes
 from calibrant.door.values import counted
 from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
@@ -221,3 +223,274 @@ def least_pvalues(count: IntArray, chance: FloatArray) -> FloatArray:
     rarest = np.where(chance <= 0.5, count, 0)
     pvalue = two_sided_pvalues(rarest, count, chance)
     return np.where((chance == 0.0) | (chance == 1.0), 0.0, pvalue)
+
+
+_MOST = 100
+"""Distinct ratings that are taken for grades unless grades are named: of raw PDs each would be tested by itself."""
+
+_MOST_TILT = 50.0  # times the largest weight
+
+Alternative = Literal["greater", "less", "two-sided"]
+
+
+@dataclass(frozen=True, repr=False)
+class GradeTestResult(TestResult):
+    """The outcome of `grade_test`; one entry per grade, by rising mean prediction.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible
+        As in `TestResult`; the statistic is the smallest of ``pvalues``, and ``pvalue`` the smallest of
+        ``adjusted_pvalues``.
+    grades : tuple of str
+        What each grade is called; its prediction where grades were not given.
+    counts, events : tuple of int
+        Obligors (trials) in the grade, and defaults (events) among them.
+    expected, event_rates : tuple of float
+        Mean prediction and rate of events, both weighted.
+    pvalues : tuple of float
+        Exact binomial p-values.
+    jeffreys_pvalues : tuple of float
+        Posterior probability, under Jeffreys' prior, that the rating is not wrong in this direction: with "greater",
+        that the true rate is at most the rating.
+    adjusted_pvalues : tuple of float
+        The exact p-values corrected for the number of grades (Holm).
+    rejected : tuple of str
+        Grades whose rating is rejected; the probability that any of them is right is at most ``level``.
+
+    See Also
+    --------
+    grade_test, DiscreteResult
+    """
+
+    grades: tuple[str, ...]
+    counts: tuple[int, ...]
+    events: tuple[int, ...]
+    expected: tuple[float, ...]
+    event_rates: tuple[float, ...]
+    pvalues: tuple[float, ...]
+    jeffreys_pvalues: tuple[float, ...]
+    adjusted_pvalues: tuple[float, ...]
+    rejected: tuple[str, ...]
+
+    @property
+    def mean_errors(self) -> tuple[float, ...]:
+        """Rate of events minus mean prediction, by grade: positive where risk is understated."""
+        return tuple(rate - v for rate, v in zip(self.event_rates, self.expected, strict=True))
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """Whether the rating of each grade is "too low", "too high" or "as rated" in these rows."""
+        return tuple("too low" if each > 0.0 else "too high" if each < 0.0 else "as rated" for each in self.mean_errors)
+
+    def summary(self) -> str:
+        """Say which grades are rejected, in which direction and how far."""
+        said = [
+            f"{name} is {direction}: {100.0 * expected:.2g}% rated, {100.0 * (expected + error):.2g}% happened"
+            for name, direction, expected, error in zip(
+                self.grades, self.directions, self.expected, self.mean_errors, strict=True
+            )
+            if name in self.rejected
+        ]
+        return f"{super().summary()}{''.join(f'; {each}' for each in said)}"
+
+    def _table(self) -> Any:
+        """One row a grade."""
+        return {
+            "grade": self.grades,
+            "count": self.counts,
+            "events": self.events,
+            "expected": self.expected,
+            "event_rates": self.event_rates,
+            "direction": self.directions,
+            "pvalue": self.pvalues,
+            "jeffreys_pvalue": self.jeffreys_pvalues,
+            "adjusted_pvalue": self.adjusted_pvalues,
+            "reject": [grade in self.rejected for grade in self.grades],
+        }
+
+
+def grade_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    grades: Any = None,
+    trials: Column | None = None,
+    alternative: Alternative = "greater",
+    level: float = 0.05,
+) -> GradeTestResult:
+    """Test whether events in each grade of a rating system are as frequent as rated, and name the wrong grades.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1; with trials shares of events.
+    y_prob : column of shape (n,)
+        Rated probabilities (PD), in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights that say nothing of outcomes at a given rating, such as exposures; with trials of each.
+    grades : column of shape (n,), optional
+        Names of the grades; without it each distinct prediction is a grade, at most 100 of them.
+    trials : column of shape (n,), optional
+        Number of trials (obligors) of each row; `y_true` is their share of events.
+    alternative : {"greater", "less", "two-sided"}
+        The direction: more events than rated (risk understated, the supervisor's question), fewer, or either.
+    level : float, default 0.05
+        Largest probability of rejecting any grade that is rated right.
+
+    Returns
+    -------
+    GradeTestResult
+        Exact and Jeffreys p-values by grade, corrected for their number, and the grades that are rejected.
+
+    Raises
+    ------
+    InputError
+        If a column or option cannot be used, or a share of events times its trials is no whole number. If grades are
+        not named and there are more than 100 distinct predictions, as raw PDs have. If events have one weight and all
+        others another, as of rows sampled by outcome.
+
+    See Also
+    --------
+    discrete_calibration_test, clinical_calibration, calibration_test
+
+    Notes
+    -----
+    Defaults are assumed to be independent given the ratings. Common shocks, which do happen within one year's
+    portfolio, make true levels larger. Two-sided p-values are twice the smaller tail. If ratings differ within a grade
+    the number of events is not binomial. The binomial with their mean has a tail no smaller from one event beyond the
+    mean on (Hoeffding 1956, Theorem 4). Nearer to the mean the p-value is 1. Jeffreys' p-value is the one that the
+    European Central Bank's validation reports ask for. In a grade whose weights differ the p-value is Chernoff's bound
+    of the weighted sum of events, which holds at any number of rows. Jeffreys' is then by effective numbers (Kish), and
+    approximate. Cost: a sort, then two tails per grade.
+
+    References
+    ----------
+    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
+    Statistics 27, 1956. European Central Bank, Instructions for reporting the validation results of internal models,
+    2019 (Jeffreys test). S. Holm, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> from calibrant.inference import grade_test
+    >>> found = grade_test([0.01, 0.06], [0.01, 0.03], grades=["A", "B"], trials=[1000, 500])
+    >>> found.rejected, round(found.jeffreys_pvalues[0], 2)
+    (('B',), 0.48)
+    """
+    level = check_level(level)
+    one_of(alternative, get_args(Alternative), "alternative")
+    y, v, weight = read_columns(y_true, y_prob, sample_weight)
+    if trials is None:
+        require_single_outcomes(y)
+    count = np.ones(v.size) if trials is None else read_trials(trials, v.size)
+    names, place = _names(v, grades)
+    events = events_of(y, count)
+    w = np.ones(v.size) if weight is None else weight
+    _refuse_by_outcome(w, events, count)
+    n = np.bincount(place, count).astype(np.float64)
+    k = np.bincount(place, events).astype(np.float64)
+    total = np.bincount(place, count * w)
+    if (total <= 0.0).any():
+        name = names[int(np.argmin(total))]
+        raise InputError("sample_weight", f"is 0 in all rows of grade {name!r}", allowed="some weight in each grade")
+    mean, observed = np.bincount(place, count * w * v) / total, np.bincount(place, w * events) / total
+    mixed = np.bincount(place, count * (v - mean[place]) ** 2) > 1e-24 * n
+    uneven = np.array([np.ptp(w[place == i]) > 0.0 for i in range(len(names))])
+    effective = np.where(uneven, total**2 / np.bincount(place, count * w**2), n)
+    tails = _tails(k, n, mean, mixed, alternative)
+    for i in np.flatnonzero(uneven).tolist():
+        inside = place == i
+        tails[i] = _weighted_tail(events[inside], count[inside], v[inside], w[inside], alternative)
+    order = np.argsort(mean, kind="stable")
+    names, pvalues = [names[i] for i in order], np.clip(tails[order], LEAST, 1.0)
+    n, k, mean, observed, effective = n[order], k[order], mean[order], observed[order], effective[order]
+    rank = np.argsort(pvalues, kind="stable")
+    adjusted = np.empty(n.size)
+    adjusted[rank] = np.minimum(np.maximum.accumulate((n.size - np.arange(n.size)) * pvalues[rank]), 1.0)
+    pvalue = float(adjusted.min())
+    return GradeTestResult(
+        statistic=float(pvalues.min()),
+        pvalue=pvalue,
+        reject=pvalue <= level,
+        level=level,
+        method=f"exact binomial test of {counted(n.size, 'grade')} ({alternative}, Holm)",
+        grades=tuple(names),
+        counts=tuple(n.astype(np.int64).tolist()),
+        events=tuple(k.astype(np.int64).tolist()),
+        expected=tuple(mean.tolist()),
+        event_rates=tuple(observed.tolist()),
+        pvalues=tuple(pvalues.tolist()),
+        jeffreys_pvalues=tuple(_jeffreys(observed * effective, effective, mean, alternative).tolist()),
+        adjusted_pvalues=tuple(adjusted.tolist()),
+        rejected=tuple(name for name, p in zip(names, adjusted, strict=True) if p <= level),
+    )
+
+
+def _refuse_by_outcome(w: FloatArray, events: FloatArray, count: FloatArray) -> None:
+    """Weights that have one value for each outcome tell outcomes."""
+    with_event, without = w[events > 0], w[events < count]
+    if with_event.size and without.size and np.ptp(w) > 0.0 and np.ptp(with_event) == np.ptp(without) == 0.0:
+        raise InputError(
+            "sample_weight",
+            "has one value for events and another for all others, as of rows sampled by outcome",
+            allowed="weights that say nothing of outcomes, such as exposures; calibration_test takes sampled rows",
+        )
+
+
+def _weighted_tail(
+    events: FloatArray, count: FloatArray, v: FloatArray, w: FloatArray, alternative: Alternative
+) -> float:
+    """Chernoff's bound of the probability of as large a weighted sum of events, or as small a one."""
+
+    def bound(sign: float) -> float:
+        def log_bound(t: float) -> float:
+            tilt = t * w
+            grows = np.logaddexp(np.log1p(-v), np.log(v) + sign * tilt)
+            return float((count * grows).sum() - sign * (tilt * events).sum())
+
+        with np.errstate(divide="ignore"):
+            found = minimize_scalar(log_bound, bounds=(0.0, _MOST_TILT / w.max()), method="bounded")
+        return float(np.exp(min(0.0, found.fun)))
+
+    if alternative != "two-sided":
+        return bound(1.0 if alternative == "greater" else -1.0)
+    return min(1.0, 2.0 * min(bound(1.0), bound(-1.0)))
+
+
+def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
+    """Return the names of grades, and each row's."""
+    if grades is None:
+        values, place = np.unique(v, return_inverse=True)
+        if values.size > _MOST:
+            raise InputError(
+                "grades",
+                f"is needed: y_prob has {values.size:,} distinct values, too many for grades",
+                allowed=f"each row's grade; without it at most {_MOST} distinct ratings (raw PDs: calibration_test)",
+            )
+        return [repr(float(value)) for value in values], place
+    column = np.asarray(grades)
+    if column.ndim != 1 or column.size != v.size:
+        raise InputError("grades", f"has shape {column.shape}; one name for each of {v.size:,} rows is needed")
+    missing = np.array([each is None or each != each for each in column.tolist()])
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise InputError("grades", f"row {row} is missing", row=row)
+    names, place = np.unique(column.astype(str), return_inverse=True)
+    return [str(name) for name in names], place
+
+
+def _tails(k: FloatArray, n: FloatArray, mean: FloatArray, mixed: np.ndarray, alternative: Alternative) -> FloatArray:
+    above, below = binom.sf(k - 1.0, n, mean), binom.cdf(k, n, mean)
+    above = np.where(mixed & (k < n * mean + 1.0), 1.0, above)
+    below = np.where(mixed & (k > n * mean - 1.0), 1.0, below)
+    if alternative == "greater":
+        return np.asarray(above)
+    return np.asarray(below if alternative == "less" else np.minimum(1.0, 2.0 * np.minimum(above, below)))
+
+
+def _jeffreys(k: FloatArray, n: FloatArray, mean: FloatArray, alternative: Alternative) -> FloatArray:
+    low = betainc(k + 0.5, n - k + 0.5, mean)  # that the true rate is at most the rating
+    if alternative == "greater":
+        return np.asarray(low)
+    return np.asarray(1.0 - low if alternative == "less" else 2.0 * np.minimum(low, 1.0 - low))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["debiased_plug_in", "tcal_test"]
+__all__ = ["TCalResult", "debiased_plug_in", "tcal_test"]
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -12,27 +13,28 @@ import numpy as np
 from calibrant.door.arguments import (
     N_RESAMPLES,
     RandomState,
+    check_level,
+    check_number,
     generator,
     one_of,
+    positive,
     positive_integer,
 )
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, dimensions, not_taken
+from calibrant.door.values import counted
 from calibrant.inference.testing.registry import register_test
-from calibrant.inference.testing.result import impossible_rows
-from calibrant.inference.testing.tcal_plan import (
-    Correction,
-    CriticalValue,
-    TCalPlan,
-    TCalResult,
-    check_applies,
-    enough_resamples,
-    result_of,
-    scales_of,
+from calibrant.inference.testing.result import TestResult, impossible_rows
+from calibrant.inference.testing.tcal_scales import (
+    OrderedRows,
+    class_rows,
+    dyadic_scales,
+    event_rows,
+    interval_cells,
+    smooth_scale,
 )
-from calibrant.inference.testing.tcal_scales import OrderedRows, class_rows, event_rows, interval_cells
 from calibrant.kernels.tcal import LANES, resampled_statistics
 from calibrant.resampling.redraw import Redraws, by_signs_and_bound, joint_pvalue, pvalues_among, resampled
 from calibrant.threads import in_blocks
@@ -410,3 +412,140 @@ class WeightedCells:
                 left = own + moved
             values.append(float((over * (sums * sums - left)).sum()) / self.total)
         return np.array(values[::-1])
+
+
+CriticalValue = Literal["label_resampling", "consistency_resampling", "theorem"]
+Correction = Literal["joint", "bonferroni"]
+
+
+@dataclass(frozen=True, repr=False)
+class TCalResult(TestResult):
+    """The outcome of `tcal_test`.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible, premise
+        As in `TestResult`; the statistic is that of the scale with the smallest p-value, in squared probability.
+    scales : tuple of int
+        Bins per unit that were looked at: 2, 4, ..., 2^B in the adaptive test, one number where smoothness is known.
+    statistics : tuple of float
+        Debiased plug-in estimate of the squared l2 calibration error at each scale.
+    pvalues : tuple of float
+        p-value at each scale, before the correction for their number.
+    n_resamples : int
+        Resamples behind each p-value; 0 with critical values from the theorem.
+    by_class : tuple of TCalResult
+        Results for each class, at the level divided by their number, in the class-wise reduction; empty otherwise.
+
+    See Also
+    --------
+    tcal_test
+    """
+
+    scales: tuple[int, ...]
+    statistics: tuple[float, ...]
+    pvalues: tuple[float, ...]
+    n_resamples: int
+    by_class: tuple[TCalResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class TCalPlan:
+    """Arguments of a test besides its rows; InputError if it cannot be done."""
+
+    level: float
+    n_resamples: int
+    smoothness: float | None = None
+    critical_value: CriticalValue = "label_resampling"
+    null_error: float = 0.0
+    correction: Correction = "joint"
+
+    def __post_init__(self) -> None:
+        """Check every option."""
+        one_of(self.critical_value, get_args(CriticalValue), "critical_value")
+        one_of(self.correction, get_args(Correction), "correction")
+        object.__setattr__(self, "n_resamples", check_number(self.n_resamples))
+        if self.smoothness is not None:
+            positive(self.smoothness, "smoothness")
+        if self.null_error != 0.0:
+            positive(self.null_error, "null_error")
+            if self.critical_value != "theorem":
+                problem = "above 0 needs critical_value='theorem'; resampling knows calibration only"
+                raise InputError("null_error", problem)
+        object.__setattr__(self, "level", check_level(self.level))
+
+
+def scales_of(n: int, n_classes: int, plan: TCalPlan) -> tuple[int, ...]:
+    """Bins per unit that are looked at."""
+    if n == 1:
+        raise InputError("y_prob", "has one row; T-Cal needs rows that share a bin. Use discrete_calibration_test")
+    if plan.smoothness is None:
+        return dyadic_scales(n, n_classes)
+    return (smooth_scale(n, n_classes, plan.smoothness),)
+
+
+def enough_resamples(plan: TCalPlan, scales: tuple[int, ...]) -> int:
+    """Return how many resamples are asked for; InputError if they cannot reject at all."""
+    shares = len(scales) if plan.correction == "bonferroni" else 1
+    least = math.ceil(shares / plan.level - 1e-9) - 1
+    if plan.n_resamples < least:
+        raise InputError(
+            "n_resamples",
+            f"is {plan.n_resamples:,}; with {shares} scales corrected for, a p-value can only reach level "
+            f"{plan.level:g} with at least {least:,} resamples",
+        )
+    return plan.n_resamples
+
+
+def result_of(
+    plan: TCalPlan,
+    scales: tuple[int, ...],
+    statistics: FloatArray,
+    pvalues: FloatArray,
+    joint: float | None,
+    n_resamples: int,
+) -> TCalResult:
+    """Result of statistics and p-values at each scale; Bonferroni's unless there is a joint one."""
+    best = int(np.argmin(pvalues))
+    pvalue = min(1.0, len(scales) * float(pvalues[best])) if joint is None else joint
+    return TCalResult(
+        statistic=float(statistics[best]),
+        pvalue=pvalue,
+        reject=pvalue <= plan.level,
+        level=plan.level,
+        method=_method(plan, scales),
+        scales=scales,
+        statistics=tuple(statistics.tolist()),
+        pvalues=tuple(pvalues.tolist()),
+        n_resamples=n_resamples,
+    )
+
+
+def check_applies(n_distinct: int, n: int, n_classes: int, shared: bool, plan: TCalPlan) -> None:
+    """Refuse predictions that take few values, and scales at which no two rows meet."""
+    if n_distinct <= len(dyadic_scales(n, n_classes)):
+        raise InputError(
+            "y_prob",
+            f"holds {counted(n_distinct, 'distinct prediction')}; T-Cal is for predictions that vary continuously"
+            ". Use discrete_calibration_test, which tests each value exactly",
+        )
+    if not shared:
+        if plan.smoothness is None:
+            advice = "Use reduction='top_label' or 'class_wise', or more rows"
+        else:
+            advice = "Raise the smoothness, or leave it out for the adaptive test"
+        name = "y_prob" if plan.smoothness is None else "smoothness"
+        raise InputError(name, f"leaves no two of {n:,} rows in one bin: nothing to test. {advice}")
+
+
+def _method(plan: TCalPlan, scales: tuple[int, ...]) -> str:
+    how = {
+        "label_resampling": "labels redrawn",
+        "consistency_resampling": "rows and labels redrawn",
+        "theorem": "critical value of the theorem",
+    }[plan.critical_value]
+    if plan.null_error:
+        how += f", l2 error up to {plan.null_error:g} allowed"
+    if plan.smoothness is None:
+        return f"adaptive T-Cal ({len(scales)} scales, {how})"
+    return f"T-Cal (smoothness {plan.smoothness:g}, {scales[0]} bins per unit, {how})"
