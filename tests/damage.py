@@ -32,7 +32,7 @@ from calibrant.recalibration import (
     from_json,
     load,
 )
-from calibrant.tables import stamps
+from calibrant.tables import folders
 from calibrant.tables.entry import open_table
 from calibrant.tables.files import OpenedFile
 from calibrant.tables.sketches import open_sketches
@@ -333,12 +333,12 @@ def meanwhile(at: int | None, do: Callable[[], object] = lambda: None) -> Iterat
 
         return look
 
-    here, there = stamps._here, stamps._states_on
+    here, there = folders._here, folders._states_on
     try:
-        stamps._here, stamps._states_on = counted(here), lambda filesystem: counted(there(filesystem))
+        folders._here, folders._states_on = counted(here), lambda filesystem: counted(there(filesystem))
         yield n_looks
     finally:
-        stamps._here, stamps._states_on = here, there
+        folders._here, folders._states_on = here, there
 
 
 @cache

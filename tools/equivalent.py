@@ -133,7 +133,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "what is not learned beforehand is learned when it is asked for"
     ),
     ("resampling/redraw.py", "_of_signs", "1", "2"): "a sign is drawn for one group more, which has no rows",
-    ("door/class_table.py", "_checked", "miss", "(2 * miss)"): (
+    ("door/classes.py", "_checked", "miss", "(2 * miss)"): (
         "more may be allowed only where every row is within what is usual"
     ),
     ("kernels/excursions.py", "draw_events", "0.25", "0.3125"): "a buffer that is longer",

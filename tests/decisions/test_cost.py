@@ -7,7 +7,7 @@ import pytest
 
 from calibrant import InputError, decision_curve
 from calibrant.decisions.cost import cost_from_sample, worth_in_words
-from calibrant.door.outwards import at_least, at_most
+from calibrant.door.ends import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.inference import regret_bounds
 

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calibrant import CalibrationMonitor
-from calibrant.door.ends import Interval
-from calibrant.door.outwards import at_least, at_most, in_short, outwards
+from calibrant.door.ends import Interval, at_least, at_most, in_short, outwards
 from calibrant.drift.monitor import MonitorReading
 from calibrant.findings.words import proved
 from calibrant.inference.bounds.gate import GateResult, most_in_short

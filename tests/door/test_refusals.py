@@ -5,8 +5,7 @@ import pytest
 
 from calibrant import InputError
 from calibrant.door import arguments
-from calibrant.door.class_table import check_logits
-from calibrant.door.classes import multiclass_sample
+from calibrant.door.classes import check_logits, multiclass_sample
 from calibrant.door.columns import of_log_odds
 from calibrant.door.rows import read_groups, read_trials
 from calibrant.door.values import _part, plain

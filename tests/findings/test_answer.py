@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit, logit
 
 from calibrant import Interval, audit, audit_table
-from calibrant.door.outwards import in_points, in_short
+from calibrant.door.ends import in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.findings.actions import code

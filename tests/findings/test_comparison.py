@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from calibrant import audit, compare_calibration
 from calibrant.cli.app import app
-from calibrant.door.outwards import in_points, in_short
+from calibrant.door.ends import in_points, in_short
 from calibrant.drift.monitor import MonitorReading
 from calibrant.drift.periods import Period
 from calibrant.findings import comparison

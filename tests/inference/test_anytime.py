@@ -14,7 +14,7 @@ from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.gate import AnytimeEnds, Bets, Won, _shares, excludes
 from calibrant.inference.bounds.one_event import Spread, lower_function
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.sketch.sample import draws_of_cells
+from calibrant.sketch.bounds import draws_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from tests.oracles import gate as oracle
 from tests.oracles.lower import lower_calibration_distance

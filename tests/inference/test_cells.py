@@ -26,7 +26,7 @@ from calibrant.inference.bounds.one_event import (
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.inference.testing.calibration import _Bounded, calibration_test_on_weighted_cells
 from calibrant.inference.testing.components import UncertainLots as Drawn
-from calibrant.sketch.sample import draws_of_cells
+from calibrant.sketch.bounds import draws_of_cells
 from tests.strategies import examples
 
 MOST = 100.0

@@ -220,7 +220,6 @@ def roads() -> dict[str, Callable[[], Any]]:
 
 LIMITS = {
     "calibrant.tables.files.MANY_BYTES": 0,
-    "calibrant.tables.datasets.MANY_BYTES": 0,
     "calibrant.tables.frames.MANY_ROWS": 0,
 }
 """Above these a table is summed where it lies."""

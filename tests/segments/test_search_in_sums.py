@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from calibrant import InputError, audit_table, find_segments
 from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.kernels import sketching
+from calibrant.segments.evidence import SHARES
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
 from calibrant.segments.request import Search
 from calibrant.segments.sums import _detectable, _explained
-from calibrant.segments.tails import SHARES
 from calibrant.segments.totals import Totals
 from calibrant.tables import files, frames
 from calibrant.tables.features import in_blocks
@@ -292,7 +292,7 @@ def on(engine, table):
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=7), st.integers(0, 3), st.integers(1, 3_000))
 @examples(200)
 def test_blocks_hold_every_set_and_are_no_larger_than_they_must_be(sizes, depth, most):
-    from calibrant.segments.cell_sums import all_sets
+    from calibrant.segments.sums import all_sets
 
     sets = all_sets(len(sizes), min(depth, len(sizes)))
     blocks = in_blocks(sizes, sets, most)

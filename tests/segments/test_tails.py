@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calibrant.kernels import sketching
-from calibrant.segments.tails import SHARES, Stated, reached_by_noise, segment_tails
+from calibrant.segments.evidence import SHARES, Stated, reached_by_noise, segment_tails
 
 RESOLUTION = 8
 V = np.array([0.03, 0.2, 0.3, 0.45, 0.6, 0.8, 0.9, 0.99])

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import example, given
 
 from calibrant.door.errors import InputError
+from calibrant.sketch.cells import numbers_of
 from calibrant.sketch.groups import good_groups
-from calibrant.sketch.keys import numbers_of
 from calibrant.sketch.scan import Numbering
-from calibrant.tables import scan as scanning
+from calibrant.tables import relations as scanning
 from calibrant.tables.duckdb import group_relation
 from calibrant.tables.entry import filesystem_of
 from calibrant.tables.files import OpenedFile
 from calibrant.tables.identities import suspects
-from calibrant.tables.scan import scan
+from calibrant.tables.relations import scan
 from tests.strategies import examples, samples
 
 pytestmark = pytest.mark.usefixtures("one_database")

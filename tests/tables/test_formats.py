@@ -3,7 +3,7 @@
 import pytest
 
 from calibrant.door.errors import FileError
-from calibrant.tables.formats.compressed import ENDINGS
+from calibrant.tables.formats.base import ENDINGS
 from calibrant.tables.formats.registry import FORMATS, format_of, format_of_all
 from tests.damage import NAMES
 

@@ -15,7 +15,8 @@ import pytest
 from calibrant.door.errors import FileError
 from calibrant.tables.duckdb import connect
 from calibrant.tables.files import OpenedFile
-from calibrant.tables.formats import arrow, compressed
+from calibrant.tables.formats import base
+from calibrant.tables.formats import parquet as arrow
 from calibrant.tables.formats import parquet as format_parquet
 from calibrant.tables.inputs import input_files
 from tests.tables.roads import file_by_segment, file_drift, read_file, sketch_file
@@ -134,10 +135,10 @@ def test_parts_one_after_another_are_one_file(tmp_path):
 
 def test_a_file_is_decompressed_once_and_again_when_it_changed(tmp_path):
     path = written(tmp_path, "rows.csv.gz", PACKED["csv.gz"])
-    compressed._decompress.cache_clear()
+    base._decompress.cache_clear()
     read_file(path)
     read_file(path)
-    assert compressed._decompress.cache_info().misses == 1
+    assert base._decompress.cache_info().misses == 1
     written(tmp_path, "rows.csv.gz", PACKED["csv.gz"][:-1])
     with pytest.raises(FileError):
         read_file(path)

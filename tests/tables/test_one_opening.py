@@ -12,7 +12,7 @@ from calibrant import FileError, InputError, audit_table
 from calibrant.cli.app import app
 from calibrant.tables import entry, files
 from calibrant.tables.files import OpenedFile
-from calibrant.tables.formats import compressed, json_rows, text
+from calibrant.tables.formats import base, json_rows, text
 from tests.tables.roads import file_by_segment, sketch_file
 
 N = 60
@@ -45,7 +45,7 @@ def counted(monkeypatch):
     count(files, "is_harness_log")
     count(json_rows, "json_keys")
     count(entry, "input_files")
-    count(compressed, "check_compressed")
+    count(base, "check_compressed")
     return calls
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from calibrant import FileError
-from calibrant.tables.stamps import StampedFiles
+from calibrant.tables.folders import StampedFiles
 from tests.damage import CHANGES, OPENED, n_looks, wrong_if_changed
 
 pytestmark = pytest.mark.usefixtures("one_database")

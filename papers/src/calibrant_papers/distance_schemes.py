@@ -11,8 +11,8 @@ import numpy as np
 
 from calibrant.door.arguments import positive_integer
 from calibrant.door.columns import Column, read_columns
+from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.values import Result
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray

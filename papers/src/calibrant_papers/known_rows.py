@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from calibrant.decisions.group_line import group_line
+from calibrant.decisions.line import group_line
 from calibrant.door.censoring import CensoredOutcomes, censored_outcomes
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError

@@ -14,8 +14,7 @@ from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.resampling.redraw import check_groups
-from calibrant.segments.by_groups import ByGroups
-from calibrant.segments.by_rows import ByRows
+from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import SegmentCandidates, form, units_of
 from calibrant.segments.features import Feature
 from calibrant.segments.totals import totals_of

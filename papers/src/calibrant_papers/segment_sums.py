@@ -10,9 +10,8 @@ import numpy as np
 from calibrant.door.coding import Coding
 from calibrant.door.columns import IntArray
 from calibrant.door.rows import Rows
-from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Summed, all_sets, form_sums
 from calibrant.segments.features import Feature, LazyFeature
-from calibrant.segments.sums import TailSearch
+from calibrant.segments.sums import RESOLUTION, CellBlock, Summed, TailSearch, all_sets, form_sums
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 from calibrant_papers.segment_search_rates import (

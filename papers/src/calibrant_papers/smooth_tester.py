@@ -9,9 +9,8 @@ from typing import Literal
 
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column
-from calibrant.door.ends import Bracket, Interval, confidence
+from calibrant.door.ends import Bracket, Interval, confidence, outwards
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import Draws

@@ -10,9 +10,8 @@ from typing import Literal
 
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column
-from calibrant.door.ends import Interval
+from calibrant.door.ends import Interval, outwards
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.gate import Ends, Verdict, asked, needs, where

@@ -1,7 +1,8 @@
-"""The command line: parses, calls, prints; no arithmetic."""
+"""The command line: parses, calls, prints; no arithmetic. The demo and the commands for sketches are here too."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -9,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli import sketches
-from calibrant.cli.options import Once, OnceWithJUnit, OneLine, given, takes
+from calibrant.cli.options import Once, OnceWithJUnit, OneLine, given, names, takes
 from calibrant.cli.terminal import check_target, no_verdict_told, page, writing
 from calibrant.door.errors import InputError
-from calibrant.door.request import AuditRequest, Listener
+from calibrant.door.request import AuditRequest, Listener, Request
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.gate.request import GateRequest
 from calibrant.progress import Progress
@@ -23,6 +23,83 @@ if TYPE_CHECKING:
     from calibrant.findings.results import Audit
     from calibrant.findings.tables import Audited
     from calibrant.tables.table import Table
+
+
+_OUT = typer.Option("--out", "-o", help="File to write, ending in .sketch or .parquet.")
+_OVERWRITE = typer.Option("--overwrite", help="Replace OUT if it exists.")
+
+
+@takes(Request)
+def sketch(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="CSV, Parquet, JSON lines, Arrow; a folder; a pattern.")],
+    out: Annotated[Path, _OUT],
+    overwrite: Annotated[bool, _OVERWRITE] = False,
+    *,
+    options: Mapping[str, Any],
+) -> None:
+    """Write the calibration sketch of FILE's rows: a few megabytes that audit, gate and merge take instead of the rows.
+
+    With --by OUT is Parquet with a row for each day, segment, ...: its columns, n_rows, and sketch, the sketch's bytes.
+
+    For example: calibrant sketch 'logs/day=2026-01-31/*.parquet' --y-true clicked --y-prob score -o 2026-01-31.sketch
+    """
+    with explained(), Progress() as progress:
+        from calibrant.findings.tables import keep_rows
+        from calibrant.tables.entry import open_table
+
+        request = Request.from_command(options)
+        table = open_table(
+            file,
+            filesystem=request.filesystem,
+            pos_label=request.pos_label,
+            distinct=request.distinct,
+            argument="FILE",
+        )
+        check_target(out, "--out", table.sources)
+        with writing("--out"):
+            result = keep_rows(table, out, request, Listener(progress, tell), overwrite=overwrite)
+        progress.stop()
+        show(result.summary(out))
+
+
+def merge(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="SKETCH ...", help="Files that `calibrant sketch` or `merge` wrote; a pattern."),
+    ],
+    out: Annotated[Path, _OUT],
+    by: Annotated[
+        str | None, typer.Option(help="Columns, separated by commas: add up the sketches of each of their values.")
+    ] = None,
+    overwrite: Annotated[bool, _OVERWRITE] = False,
+    distinct: Annotated[bool, typer.Option("--distinct", help=Request.options()["distinct"].help)] = False,
+) -> None:
+    """Add up sketches into one, or with --by into one for each day, segment, ...
+
+    Nothing is written unless every sketch is whole and can be added to the others. A sketch that is there twice, or
+    that holds what another holds or the sum of others, is refused: its rows would count twice.
+
+    For example: calibrant merge 'days/*.sketch' -o month.sketch
+    """
+    with explained(), Progress() as progress:
+        from calibrant.tables.sketches import open_sketches
+        from calibrant.tables.writer import keep_merged
+
+        inputs = [open_sketches(file) for file in files]
+        check_target(out, "--out", [each for sketches in inputs for each in sketches.files])
+        progress("Adding up")
+        with writing("--out"):
+            result = keep_merged(inputs, out, by=names(by), overwrite=overwrite, distinct=distinct)
+        progress.stop()
+        if result.unlisted:
+            first, more = result.unlisted[0], len(result.unlisted) - 1
+            also = f", as were {more:,} others" if more else ""
+            tell(
+                f"{first} was written without the list of what it holds{also}: "
+                "rows that it shares with others are seen only where all their sums are equal."
+            )
+        show(result.summary(out))
+
 
 MOST_FILES = 8
 DRIFT = 1  # the exit code of an audit whose predictions are proved wrong by a period, or changed since the reference
@@ -272,8 +349,8 @@ def gate(
         raise Leave(EXIT_CODES[decision.verdict])
 
 
-app.command(cls=Once)(sketches.sketch)
-app.command(cls=Once)(sketches.merge)
+app.command(cls=Once)(sketch)
+app.command(cls=Once)(merge)
 
 
 @app.command(cls=Once)
@@ -292,7 +369,6 @@ def demo(
         from calibrant.cli.ahead import compile_beside
 
         compile_beside(progress.compiling)
-        from calibrant.cli.demo import comparison
 
         result = comparison(seed, progress)
         with writing("--folder"):
@@ -343,3 +419,34 @@ def reproduce(
         show(f"{pages.finding} ({pages.seconds:,.1f} s)")
         for path in written:
             show(f"Wrote {path}")
+
+
+def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comparison:
+    """Audit naive Bayes and logistic regression on the breast-cancer data, every row predicted out of fold."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from calibrant.door.request import AuditRequest
+    from calibrant.door.sample import Sample
+    from calibrant.findings.arrays import audit_sample
+    from calibrant.findings.comparison import compare
+
+    features, benign = load_breast_cancer(return_X_y=True)
+    folds = StratifiedKFold(10, shuffle=True, random_state=seed)
+    models = {
+        "naive Bayes": GaussianNB(),
+        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
+    }
+    audits, rows = [], []
+    for name, model in models.items():
+        y_prob = cross_val_predict(model, features, benign, cv=folds, method="predict_proba")[:, 1]
+        rows.append((benign.astype(float), y_prob))
+        title = f"{name} on the breast-cancer data"
+        request = AuditRequest(random_state=seed)
+        audits.append(audit_sample(Sample.from_columns(*rows[-1]), request, title=title, progress=progress))
+    first, second = models
+    return compare((first, second), (audits[0], audits[1]), (rows[0], rows[1]), seed=seed)

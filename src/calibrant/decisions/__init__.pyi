@@ -7,8 +7,8 @@ from calibrant.decisions.clinical import clinical_calibration as clinical_calibr
 from calibrant.decisions.curve import DecisionBand as DecisionBand
 from calibrant.decisions.curve import DecisionCurve as DecisionCurve
 from calibrant.decisions.curve import decision_curve as decision_curve
-from calibrant.decisions.estimate import Estimate as Estimate
-from calibrant.decisions.group_line import GroupLine as GroupLine
+from calibrant.decisions.line import Estimate as Estimate
+from calibrant.decisions.line import GroupLine as GroupLine
 from calibrant.decisions.murphy import MurphyDiagram as MurphyDiagram
 from calibrant.decisions.murphy import murphy_diagram as murphy_diagram
 

@@ -15,9 +15,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 
-from calibrant.decisions.cases import Cases
+from calibrant.decisions.cases import Cases, drawing
 from calibrant.decisions.line import LogitLine
-from calibrant.decisions.views import drawing
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import confidence

@@ -13,6 +13,7 @@ from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import events_of, read_groups, read_trials
 from calibrant.door.sample import Sample
+from calibrant.lazily import above
 
 _MOST_TRIALS = 100_000_000
 
@@ -146,3 +147,8 @@ def _spread(
         (w / trials)[of],
         None if unit is None else unit[of],
     )
+
+
+def drawing(module: str, name: str) -> Any:
+    """A function of a module of `report/`, which reads results and computes nothing."""
+    return getattr(above(f"report.{module}"), name)

@@ -12,12 +12,17 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
-from calibrant.decisions.cases import Cases
-from calibrant.decisions.estimate import Estimate
+from calibrant.decisions.cases import Cases, drawing
 from calibrant.decisions.flexible import smoothed
-from calibrant.decisions.group_line import LEAST_FOR_A_LINE
-from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, observed_expected, robust_scales
-from calibrant.decisions.views import drawing
+from calibrant.decisions.line import (
+    LEAST_FOR_A_LINE,
+    Estimate,
+    LogitLine,
+    in_the_large,
+    intercept_and_slope,
+    observed_expected,
+    robust_scales,
+)
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence

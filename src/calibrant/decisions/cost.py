@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.arguments import check_threshold
-from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import at_least, at_most
+from calibrant.door.ends import Interval, at_least, at_most, confidence
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull, Result
 from calibrant.inference.bounds.regret import regret_bounds_from_sample

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibrant.decisions.cases import Cases
+from calibrant.decisions.cases import Cases, drawing
 from calibrant.decisions.murphy import MurphyDiagram, murphy_from_sample
-from calibrant.decisions.views import drawing
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
 from calibrant.door.ends import confidence

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from calibrant.decisions.cases import Cases
-from calibrant.decisions.estimate import Estimate
+from calibrant.decisions.line import Estimate
 from calibrant.door.arguments import RandomState
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval

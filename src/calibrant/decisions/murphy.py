@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibrant.decisions.views import drawing
+from calibrant.decisions.cases import drawing
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result

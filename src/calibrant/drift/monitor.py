@@ -15,9 +15,9 @@ import numpy as np
 
 from calibrant.door.arguments import check_level, flag
 from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.ends import at_least, at_most
 from calibrant.door.errors import InputError
 from calibrant.door.identity import Identity, beginnings, identities, identity_of_sample, remembered
-from calibrant.door.outwards import at_least, at_most
 from calibrant.door.overlap import find_overlap
 from calibrant.door.row_samples import ENOUGH
 from calibrant.door.rows import Rows

@@ -19,17 +19,15 @@ from calibrant.door.frames import Results
 from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
 from calibrant.drift.monitor import CalibrationMonitor, GroupMonitor, MonitorReading
-from calibrant.drift.reference import FINE, readings_since
-from calibrant.drift.unchanged import ReferenceReading
+from calibrant.drift.unchanged import FINE, ReferenceReading, readings_since
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.lazily import EXTRAS, optional
 from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.sketch.bounds import sample_from_cells
 from calibrant.sketch.groups import Groups
-from calibrant.sketch.sample import sample_from_cells
 from calibrant.tables.columns import refuse_unspoken_weights
-from calibrant.tables.frames import OpenedFrame
-from calibrant.tables.trials import groups_by
+from calibrant.tables.frames import OpenedFrame, groups_by
 
 RESOLUTION = 1024
 SINGLE = "the evidence of drift counts single outcomes"

@@ -1,18 +1,24 @@
-"""Unchanged since then: do predictions mean what they meant in a reference period, whether calibrated or not?"""
+"""Unchanged since a reference: do predictions mean what they meant in its periods, whether calibrated or not?"""
 
 from __future__ import annotations
 
 __all__ = ["ReferenceReading"]
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.outwards import at_most
+from calibrant.door.ends import at_most
+from calibrant.door.errors import InputError
 from calibrant.door.values import Result
+from calibrant.kernels import sketching
+from calibrant.sketch.bounds import sample_from_cells
+from calibrant.sketch.groups import Groups
 
 _SHARES = 0.9, 0.05, 0.03, 0.02  # of the error, for tests of 1, 2, 4 and 8 intervals of predictions
 _ROWS_A_STRATUM = 16  # of the reference
@@ -288,3 +294,74 @@ def _bennett(excess: float, variance: float) -> float:
         return 0.0
     u = excess / variance
     return math.log(2.0) - variance * ((1.0 + u) * math.log1p(u) - u)
+
+
+FINE = 2**16
+"""Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence."""
+
+_DAY = re.compile(r"-?\d{4,}-\d\d-\d\d")
+
+
+def readings_since(names: Sequence[Any], groups: Groups, reference: Any, level: float) -> dict[int, ReferenceReading]:
+    """Number of each period after the reference -> evidence of change since; `groups` are all rows in fine cells.
+
+    Raises
+    ------
+    InputError
+        If the reference is none of the periods, or the last.
+    """
+    base = _places(reference, names)
+    number_of = {name: number for number, name in enumerate(names)}
+    of = np.array([number_of[key] for key in groups.keys["_s0"].to_list()])
+    counts = [_counts(groups.index[of == number], groups.cells[of == number]) for number in range(len(names))]
+    title = " to ".join(dict.fromkeys(str(names[number]) for number in (base[0], base[-1])))
+    since = Since(title, [counts[number] for number in base], level, FINE)
+    return {number: since.update(counts[number]) for number in range(base[-1] + 1, len(names))}
+
+
+def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, np.dtype[np.float64]]) -> Counts:
+    order = np.argsort(index)
+    index, cells = index[order], cells[order]
+    rows, ones = cells[:, sketching.COUNT], cells[:, sketching.ONES]
+    mean = sample_from_cells(index, cells, FINE).prediction
+    return Counts(index, rows, ones, mean, cells[:, sketching.LOW], cells[:, sketching.HIGH])
+
+
+def _places(reference: Any, names: Sequence[Any]) -> list[int]:
+    """Numbers of the reference periods, by their values or as texts; "A..B" is A, B and all between them."""
+    references = reference if isinstance(reference, list | tuple) else [reference]
+    places = [at for each in references for at in _from_to(each, names)]
+    distinct = set(places)
+    if len(distinct) < len(places):
+        raise _no_reference(reference, names, " names a period twice")
+    if not distinct or max(distinct) == len(names) - 1:
+        why = " holds the last period, after which there is nothing to compare" if distinct else ""
+        raise _no_reference(reference, names, why)
+    return sorted(distinct)
+
+
+def _from_to(reference: Any, names: Sequence[Any]) -> range:
+    begin = end = _periods(reference, names)
+    if not begin and isinstance(reference, str):
+        begin, end = (_periods(each, names) for each in reference.partition("..")[::2])
+    if not begin or not end:
+        raise _no_reference(reference, names, " names a period that is not there")
+    if begin.start >= end.stop:
+        raise _no_reference(reference, names, " begins after its end")
+    return range(begin.start, end.stop)
+
+
+def _periods(reference: Any, names: Sequence[Any]) -> range:
+    """The period of that name, or of times of day all that lie on the day that is named; none is an empty range."""
+    text = str(reference)
+    places = [at for at, name in enumerate(names) if name == reference or str(name) == text][:1]
+    if not places and _DAY.fullmatch(text):
+        places = [at for at, name in enumerate(names) if str(name).startswith((f"{text} ", f"{text}T"))]
+    return range(places[0], places[-1] + 1) if places else range(0)
+
+
+def _no_reference(reference: Any, names: Sequence[Any], why: str) -> InputError:
+    periods = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
+    allowed = f"name periods before the last, or A..B for all from A to B, of {periods}"
+    shown = ",".join(map(str, reference)) if isinstance(reference, list | tuple) else reference
+    return InputError("reference", f"is {shown!r:.60}" + (f", which{why}" if why else ""), allowed=allowed)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from calibrant.door.coding import equalities
-from calibrant.door.outwards import as_points, in_points, in_short
+from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
 from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
 from calibrant.inference.bounds.gate import asked, most_in_short, rounded_rows, rows_to_collect

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.decisions.cost import Cost, cost_from_sample
 from calibrant.decisions.curve import Acting, acting_from_sample
-from calibrant.decisions.group_line import group_line
+from calibrant.decisions.line import group_line
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.door.coding import equalities
-from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import as_points, in_points, in_short
+from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
 from calibrant.door.values import ReadOnly, counted
 from calibrant.findings.actions import action_line, every_time, most_of_one
 from calibrant.findings.decision import (
@@ -52,7 +51,7 @@ from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
 
 if TYPE_CHECKING:
-    from calibrant.decisions.group_line import GroupLine
+    from calibrant.decisions.line import GroupLine
     from calibrant.findings.results import Audit
     from calibrant.inference.bounds.gate import GateResult
     from calibrant.recalibration.gain import RecalibrationGain

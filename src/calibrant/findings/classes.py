@@ -14,8 +14,7 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.classes import BinaryReduction, MulticlassSample, drawn_rows
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.ends import Interval
-from calibrant.door.outwards import rounded_up
+from calibrant.door.ends import Interval, rounded_up
 from calibrant.door.values import ReadOnly, Result, counted, plain
 from calibrant.findings.decision import State, default_limit
 from calibrant.findings.evidence import Evidence, where_it_applies

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import seeded
 from calibrant.door.columns import IntArray
-from calibrant.door.ends import confidence
+from calibrant.door.ends import as_points, confidence, in_points, in_short
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
-from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, action_in_words

@@ -14,7 +14,7 @@ from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.segments.request import Search
-from calibrant.tables.trials import as_weights, groups_of
+from calibrant.tables.frames import as_weights, groups_of
 
 if TYPE_CHECKING:
     from calibrant.findings.results import Audit
@@ -45,7 +45,7 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
         audit = replace(audit, found_segments=_found(table, audit, request))
     if request.drift:
         from calibrant.drift import periods as drift
-        from calibrant.drift.reference import FINE
+        from calibrant.drift.unchanged import FINE
 
         listener.stage("Drift")
         keys = [request.drift, *more]

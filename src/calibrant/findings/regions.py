@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from calibrant.door.ends import Interval
-from calibrant.door.outwards import in_points, in_short
+from calibrant.door.ends import Interval, in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.findings.words import ends, percent, rate

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.decisions.cost import Cost
 from calibrant.decisions.curve import Acting
-from calibrant.decisions.group_line import GroupLine
-from calibrant.door.ends import Bracket
+from calibrant.decisions.line import GroupLine
+from calibrant.door.ends import Bracket, in_points
 from calibrant.door.frames import Results
-from calibrant.door.outwards import in_points
 from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.actions import action_in_words

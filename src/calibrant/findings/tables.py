@@ -31,12 +31,11 @@ from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
-from calibrant.sketch.bounds import ARITHMETIC
-from calibrant.sketch.sample import draws_of_cells
+from calibrant.sketch.bounds import ARITHMETIC, draws_of_cells
 from calibrant.tables.columns import may_hold_weights
 from calibrant.tables.entry import open_table
+from calibrant.tables.frames import of_trials
 from calibrant.tables.table import Columns, Table
-from calibrant.tables.trials import of_trials
 from calibrant.tables.writer import Written, check_place, write_rows
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.door.coding import equalities, key_in_words
-from calibrant.door.ends import confidence
-from calibrant.door.outwards import at_least, at_most, in_points, in_short, outwards, range_decimals
+from calibrant.door.ends import at_least, at_most, confidence, in_points, in_short, outwards, range_decimals
 from calibrant.door.values import counted
 from calibrant.segments.request import MIN_ROWS
 

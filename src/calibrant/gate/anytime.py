@@ -39,7 +39,7 @@ from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
 from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, read_draws
 from calibrant.inference.bounds.gate import AnytimeEnds, Bets, GateResult, OtherPopulationError, Won, check_gate
 from calibrant.inference.bounds.one_event import Spread
-from calibrant.sketch.sample import draws_of_cells, sample_from_cells
+from calibrant.sketch.bounds import draws_of_cells, sample_from_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.sketch.storage import UNSEALED, is_whole, read_plain, sealed
 from calibrant.tables import table as tables

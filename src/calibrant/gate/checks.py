@@ -42,10 +42,9 @@ from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.segments.gate_bounds import BoundedSegments, bounded_in_table
 from calibrant.segments.request import EVERY, LEAST_LEVEL, Search, named
-from calibrant.sketch.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
+from calibrant.sketch.bounds import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
+from calibrant.sketch.cells import NATIVE_ROUNDING, numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
-from calibrant.sketch.keys import numbers_of
-from calibrant.sketch.sample import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import open_table, take_as_distinct
 from calibrant.tables.table import FINE, Table

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import in_points
+from calibrant.door.ends import Interval, confidence, in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.gate import (

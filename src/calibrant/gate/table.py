@@ -37,7 +37,7 @@ from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_o
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.kernels.sums import dot
 from calibrant.segments.request import EVERY
-from calibrant.sketch.sample import draws_of_cells, gate_of_cells
+from calibrant.sketch.bounds import draws_of_cells, gate_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import table as tables
 from calibrant.tables.columns import may_hold_weights

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive
 from calibrant.door.columns import Column, IntArray
+from calibrant.door.ends import at_most, rounded_down, rounded_up
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import at_most, rounded_down, rounded_up
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import lower as kernel

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.columns import Column, read_columns
-from calibrant.door.outwards import rounded_down, rounded_up
+from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import smooth as kernel

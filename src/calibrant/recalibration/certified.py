@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, generator
-from calibrant.door.class_table import ClassTable
-from calibrant.door.classes import MulticlassSample, multiclass_sample
+from calibrant.door.classes import ClassTable, MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes

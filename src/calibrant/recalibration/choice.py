@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.door.frames import record
-from calibrant.door.outwards import as_points, in_points, in_short
 from calibrant.door.values import Result, counted
 from calibrant.recalibration.gain import RecalibrationGain
 

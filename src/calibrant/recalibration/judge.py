@@ -11,8 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from calibrant.door.arguments import whole_from
-from calibrant.door.class_table import ClassTable
-from calibrant.door.classes import MulticlassSample, multiclass_sample
+from calibrant.door.classes import ClassTable, MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, IntArray, check_weights, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError

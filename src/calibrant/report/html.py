@@ -15,8 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from calibrant.decisions.cost import acting_from, threshold_in_words
-from calibrant.door.ends import confidence
-from calibrant.door.outwards import as_points, at_least, in_points, in_short, outwards
+from calibrant.door.ends import as_points, at_least, confidence, in_points, in_short, outwards
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from calibrant.door.outwards import at_least, outwards
+from calibrant.door.ends import at_least, outwards
 from calibrant.door.values import counted
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing

@@ -31,14 +31,11 @@ from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.measures.two_bin import two_bin_error_from_sample
 from calibrant.resampling.redraw import random_signs
-from calibrant.segments.tails import segment_tails
-from calibrant.sketch.bounds import ARITHMETIC
-from calibrant.sketch.cells import read_cells, rounding_of_plain_sums
+from calibrant.segments.evidence import segment_tails
+from calibrant.sketch.bounds import ARITHMETIC, moments_from_cells, sample_from_cells
+from calibrant.sketch.cells import numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
-from calibrant.sketch.keys import numbers_of
-from calibrant.sketch.sample import moments_from_cells, sample_from_cells
-from calibrant.tables.frames import OpenedFrame
-from calibrant.tables.trials import groups_by
+from calibrant.tables.frames import OpenedFrame, groups_by
 
 FloatArray = npt.NDArray[np.float64]
 RESOLUTION = 128

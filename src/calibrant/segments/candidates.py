@@ -9,18 +9,17 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from calibrant.door.coding import cell_of
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
-from calibrant.door.lots import Lots
-from calibrant.door.rows import Rows
+from calibrant.door.rows import Lots, Rows
 from calibrant.door.values import counted
 from calibrant.kernels import excursions as kernel
 from calibrant.resampling.comonotone import LEAST_GROUPS
 from calibrant.resampling.joint import JointRows
 from calibrant.segments.features import Feature
-from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import MOST_SEGMENTS
 
 LEAST_INFORMATION = 1.0 - 1e-9
@@ -313,3 +312,24 @@ def too_many() -> InputError:
         "features",
         f"make more than {MOST_SEGMENTS:,} segments; name fewer features, lower max_depth or n_bins, or raise min_rows",
     )
+
+
+def sums_by_group(place: IntArray, group: IntArray, column: FloatArray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Sums of a column in each place and group, `shape` of them; fastest in order of groups."""
+    return sparse.coo_array((column, (place, group)), shape).tocsr()
+
+
+def summed(of_groups: sparse.csr_array) -> FloatArray:
+    """Sums over the groups, of each place."""
+    return np.asarray(of_groups.sum(axis=1), np.float64).ravel()
+
+
+def squared(of_groups: sparse.csr_array, others: sparse.csr_array | None = None) -> FloatArray:
+    """Sums over the groups of the squares, or of products with others."""
+    return summed(of_groups.multiply(of_groups if others is None else others))
+
+
+def effective_number(total: FloatArray, squares: FloatArray) -> FloatArray:
+    """(sum x)^2 / sum x^2, 0 where there is nothing."""
+    positive = squares > 0.0
+    return np.where(positive, total * total / np.where(positive, squares, 1.0), 0.0)

@@ -13,22 +13,19 @@ import numpy as np
 
 from calibrant.door.coding import pooled
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.ends import Interval
+from calibrant.door.ends import Interval, in_points, in_short
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import in_points, in_short
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.gate import GateResult, asked, calibration_gate, calibration_gate_on_sample
 from calibrant.kernels import sketching
-from calibrant.segments.by_groups import ByGroups
-from calibrant.segments.by_rows import ByRows
+from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import SegmentCandidates, each_set, form, too_few_rows, units_of
-from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Summed
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, Search
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
-from calibrant.segments.sums import TailSearch, summed_again, summed_to_search
+from calibrant.segments.sums import RESOLUTION, CellBlock, Summed, TailSearch, summed_again, summed_to_search
 from calibrant.segments.totals import Totals, totals_of
 from calibrant.tables.table import Table
 

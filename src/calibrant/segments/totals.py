@@ -10,9 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval, mean_chance_pvalues
-from calibrant.segments.candidates import SegmentCandidates, each_set
-from calibrant.segments.group_sums import squared as squares
-from calibrant.segments.group_sums import sums_by_group
+from calibrant.segments.candidates import SegmentCandidates, each_set, squared, sums_by_group
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,7 +183,7 @@ def _by_group(
     for _, n, rows_of_set, of in each_set(candidates, codes, group.size):
         off, size = (sums_by_group(of, group[rows_of_set], each[rows_of_set], (n, n_groups)) for each in (excess, mass))
         most = size.max(axis=1).toarray().ravel()
-        parts.append([squares(off), squares(off, size), squares(size), most, np.diff(size.indptr)])
+        parts.append([squared(off), squared(off, size), squared(size), most, np.diff(size.indptr)])
     return ByGroup(*(np.concatenate(each).astype(np.float64) for each in zip(*parts, strict=True)))
 
 

@@ -13,8 +13,7 @@ from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
-from calibrant.sketch.cells import MEASURED
-from calibrant.sketch.keys import numbers_of, ranks_of, refuse_far, told_apart
+from calibrant.sketch.cells import MEASURED, numbers_of, ranks_of, refuse_far, told_apart
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

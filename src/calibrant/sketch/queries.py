@@ -16,8 +16,14 @@ from calibrant.door.rows import OUTCOME_FREE, check_outcome_free
 from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
 from calibrant.lazily import above
-from calibrant.sketch.bounds import ARITHMETIC, Moments, error_bound
-from calibrant.sketch.sample import gate_of_cells, moments_from_cells, sample_from_cells
+from calibrant.sketch.bounds import (
+    ARITHMETIC,
+    Moments,
+    error_bound,
+    gate_of_cells,
+    moments_from_cells,
+    sample_from_cells,
+)
 
 if TYPE_CHECKING:
     from calibrant import Audit

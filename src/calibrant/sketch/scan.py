@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.kernels import counting, sketching
-from calibrant.sketch.cells import MEASURED
-from calibrant.sketch.keys import without_signs
+from calibrant.sketch.cells import MEASURED, without_signs
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

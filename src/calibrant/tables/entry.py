@@ -9,8 +9,7 @@ from typing import Any
 from calibrant.door.arguments import flag
 from calibrant.door.errors import InputError, Ways
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.datasets import OpenedDataset
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.files import OpenedDataset, OpenedFile
 from calibrant.tables.inputs import input_files
 from calibrant.tables.sketches import KeptSketches, hold_sketches
 from calibrant.tables.table import Table

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibrant.door.coding import Coding, Kind
 from calibrant.door.days import day_number
 from calibrant.door.errors import InputError
-from calibrant.sketch.keys import told_apart
+from calibrant.sketch.cells import told_apart
 from calibrant.tables.frames import OpenedFrame, good_rows
 
 FloatArray = npt.NDArray[np.float64]

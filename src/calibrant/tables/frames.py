@@ -1,4 +1,4 @@
-"""Tables that an engine holds: one GROUP BY there, and only cells come back."""
+"""Tables that an engine holds: one GROUP BY there, and only cells come back; cells of rows of trials too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from calibrant.door.columns import IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.identity import Identity, identities
 from calibrant.door.labels import check_two_labels
+from calibrant.sketch.cells import ranks_of
 from calibrant.sketch.groups import Groups, good_groups, no_rows
-from calibrant.sketch.keys import ranks_of
 from calibrant.tables.arrow import in_arrow, keys_of
 from calibrant.tables.columns import present
 from calibrant.tables.duckdb import as_double, group_relation
@@ -396,3 +396,56 @@ def _check_column(table: Any, schema: Any, name: str, argument: str) -> None:
     kind = schema[name]
     if not (kind.is_numeric() or kind == nw.Boolean or _looked_into(table, schema, name)):
         raise InputError(argument, f"names the column {name!r}, which holds {kind}; numbers are needed")
+
+
+def as_weights(names: Mapping[str, str]) -> dict[str, str]:
+    """Argument -> column, where numbers of trials are read as weights are."""
+    return {"sample_weight" if argument == "trials" else argument: name for argument, name in names.items()}
+
+
+def of_trials(problem: InputError) -> InputError:
+    """The problem of weights that are numbers of trials, in their words."""
+    argument = problem.argument.replace("sample_weight", "trials")
+    text = problem.problem.replace("sample_weight", "trials")
+    return type(problem)(argument, text, row=problem.row, allowed=problem.allowed)
+
+
+def groups_of(
+    table: Table,
+    names: Mapping[str, str],
+    by: Sequence[str],
+    resolution: int,
+    *,
+    exclude_bad: bool = False,
+    option: str = "by",
+) -> Groups:
+    """Sum a table's rows by cell; trials are summed as weights, and the cells then say what they are."""
+    if "trials" not in names:
+        return table.groups(names, by, resolution, exclude_bad=exclude_bad, option=option)
+    try:
+        return table.groups(as_weights(names), by, resolution, exclude_bad=exclude_bad, option=option).of_trials()
+    except InputError as problem:
+        raise of_trials(problem) from None
+
+
+def groups_by(
+    table: OpenedFrame,
+    y_true: str,
+    y_prob: str,
+    by: Sequence[str],
+    resolution: int,
+    sample_weight: str | None,
+    trials: str | None,
+    exclude_bad: bool,
+    unweighted: bool,
+) -> Groups:
+    """Sum a table's rows by cell, of columns that are named."""
+    if trials is None:
+        names = table.spoken(y_true, y_prob, sample_weight, unweighted, by)
+    else:
+        try:
+            names = table.spoken(y_true, y_prob, None if unweighted else trials, unweighted, by)
+        except InputError as problem:
+            raise of_trials(problem) from None
+        names = {"y_true": names["y_true"], "y_prob": names["y_prob"], "trials": trials}
+    return groups_of(table, names, by, resolution, exclude_bad=exclude_bad)

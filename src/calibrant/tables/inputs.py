@@ -10,8 +10,8 @@ from typing import Any
 
 from calibrant.door.errors import FileError, Ways
 from calibrant.tables.duckdb import connect
+from calibrant.tables.folders import StampedFiles
 from calibrant.tables.formats.registry import check_whole
-from calibrant.tables.stamps import StampedFiles
 
 
 def input_files(path: str) -> StampedFiles:

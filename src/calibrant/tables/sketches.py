@@ -15,16 +15,14 @@ from calibrant.door.identity import Identity, fingerprint
 from calibrant.door.overlap import find_overlap, refuse
 from calibrant.door.request import OF_ROWS
 from calibrant.kernels import sketching
-from calibrant.sketch.cells import MEASURED, coarser
+from calibrant.sketch.cells import MEASURED, coarser, refuse_far, told_apart
 from calibrant.sketch.groups import Groups
-from calibrant.sketch.keys import refuse_far, told_apart
 from calibrant.sketch.sketch import CalibrationSketch, claims_of, restored
 from calibrant.sketch.storage import Stored, from_bytes, from_parquet, holds_sketch, read_plain
 from calibrant.tables.duckdb import connect, lacks_memory
-from calibrant.tables.folders import check_folder_columns, folder_columns, typed_folders
+from calibrant.tables.folders import StampedFiles, check_folder_columns, folder_columns, typed_folders
 from calibrant.tables.formats.parquet import check_pages
 from calibrant.tables.inputs import input_files, name_of
-from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import BoolArray, Chosen, Table
 
 COLUMN, ROWS = "sketch", "n_rows"

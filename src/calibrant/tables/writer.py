@@ -14,12 +14,12 @@ from calibrant.door.arguments import texts
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.output import write_whole_bytes
 from calibrant.door.values import counted
-from calibrant.sketch.keys import numbers_of
+from calibrant.sketch.cells import numbers_of
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import take_as_distinct
+from calibrant.tables.folders import StampedFiles
 from calibrant.tables.inputs import refuse_same_file
 from calibrant.tables.sketches import COLUMN, ROWS, KeptSketches
-from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import FINE, Table
 
 _AT_ONCE = 1

@@ -1,4 +1,4 @@
-"""Independent draws behind a bound: rows, weighted rows, rows of trials, or groups of rows, read from columns."""
+"""Independent draws behind a bound: rows, weighted rows, rows of trials, groups of rows, or weighted rows in cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions with proof: is the population within a distance from calibration, beyond it, or is it too early to tell?"""
+"""Decisions with proof: is the population within a distance or beyond it? Of all rows, or of rows that still come."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ import numpy as np
 
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.ends import Bracket, Interval, confidence
+from calibrant.door.ends import (
+    Bracket,
+    Interval,
+    as_points,
+    confidence,
+    in_points,
+    in_short,
+    outwards,
+)
+from calibrant.door.ends import at_least as rounded_down
+from calibrant.door.ends import at_most as rounded_up
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import as_points, in_points, in_short, outwards
-from calibrant.door.outwards import at_least as rounded_down
-from calibrant.door.outwards import at_most as rounded_up
 from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, counted

@@ -1,4 +1,4 @@
-"""Both ends of a supremum of means, each by one event of chance (docs/bounds.md)."""
+"""Both ends of a supremum of means, each by one event of chance, and the functions that attain it (docs/bounds.md)."""
 
 from __future__ import annotations
 

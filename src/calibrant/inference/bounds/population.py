@@ -1,4 +1,4 @@
-"""Confidence bounds on the population's smooth error and lower distance, at any sample size (docs/bounds.md)."""
+"""Confidence bounds on the population's measures: proved at any sample size, or resampled (docs/bounds.md)."""
 
 from __future__ import annotations
 

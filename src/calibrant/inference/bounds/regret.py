@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import check_level, check_threshold, fraction
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import rounded_down, rounded_up
+from calibrant.door.ends import Interval, confidence, rounded_down, rounded_up
 from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted

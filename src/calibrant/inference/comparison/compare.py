@@ -15,9 +15,8 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, one_of
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
-from calibrant.door.ends import Interval, confidence
+from calibrant.door.ends import Interval, confidence, outwards
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import outwards
 from calibrant.door.rows import INDEPENDENT, Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted

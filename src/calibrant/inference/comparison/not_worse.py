@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES
-from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import as_points, in_points, outwards
+from calibrant.door.ends import Interval, as_points, confidence, in_points, outwards
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import at_most, readable
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import at_most, readable
 from calibrant.door.rows import INDEPENDENT, WEIGHTS, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result

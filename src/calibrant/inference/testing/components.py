@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.lots import Lots
-from calibrant.door.rows import Rows
+from calibrant.door.rows import Lots, Rows
 from calibrant.door.sample import Sample
 from calibrant.inference.testing.result import ImpossibleRows, contradicted, impossible_rows
 from calibrant.kernels.calibration import LANES, redrawn_statistics
@@ -414,24 +413,20 @@ def pooled_into_cells(lots: UncertainLots, known: FloatArray | None = None) -> U
     low, high = float(angle.min()), float(angle.max())
     scale = CELLS / (high - low) if high > low else 0.0
     cell = np.minimum((angle - low) * scale, CELLS - 1.0).astype(np.int64)
-    total = _sums_of_lots(cell, m)
+    total = _sums(cell, m, CELLS)
     mask = total > 0.0
     base = np.zeros(CELLS)
     base[cell] = v  # any row of the cell: deviations from it are small, and their squares exact enough
     offset = v - base[cell]
-    moved = _sums_of_lots(cell, m * offset)[mask]
+    moved = _sums(cell, m * offset, CELLS)[mask]
     within = 0.0 if known is None else known
-    squared = _sums_of_lots(cell, m * offset * offset + within)[mask]
+    squared = _sums(cell, m * offset * offset + within, CELLS)[mask]
     total = total[mask]
     mean = np.clip(base[mask] + moved / total, LEAST_DRAWN, _MOST)
     spread = np.maximum(squared - moved * moved / total, 0.0)
     weight = np.broadcast_to(1.0, total.shape)
     lost = pooling(mean, total, spread)
-    return UncertainLots(mean, total, _sums_of_lots(cell, ones)[mask], weight, lots.n_rows, lots.impossible, lost)
-
-
-def _sums_of_lots(cell: IntArray, column: FloatArray) -> FloatArray:
-    return np.asarray(np.bincount(cell, column, CELLS), np.float64)
+    return UncertainLots(mean, total, _sums(cell, ones, CELLS)[mask], weight, lots.n_rows, lots.impossible, lost)
 
 
 def pooling(mean: FloatArray, count: FloatArray, spread: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Tests whose statistic is a calibration error, exact at any sample size: outcomes are drawn again."""
+"""Tests whose statistic is a calibration error or a range of cumulative differences, exact at any sample size."""
 
 from __future__ import annotations
 

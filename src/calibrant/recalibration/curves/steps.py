@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive_integer
+from calibrant.door.ends import at_most
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import at_most
 from calibrant.door.sample import Sample
 from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.interval import partition_from_sample

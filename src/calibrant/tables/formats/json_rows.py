@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from calibrant.door.errors import FileError
 from calibrant.tables.duckdb import literal, quoted
-from calibrant.tables.formats.base import FILE, Format
-from calibrant.tables.formats.compressed import AGAIN, BLANK, CHUNK, is_compressed, unpacked_ends
+from calibrant.tables.formats.base import AGAIN, BLANK, CHUNK, FILE, Format, is_compressed, unpacked_ends
 from calibrant.tables.formats.text import refuse_wide
 
 FloatArray = npt.NDArray[np.float64]

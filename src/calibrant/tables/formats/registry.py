@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError
-from calibrant.tables.formats import compressed
-from calibrant.tables.formats.arrow import Arrow
+from calibrant.tables.formats import base
 from calibrant.tables.formats.base import Format
 from calibrant.tables.formats.json_rows import Json
-from calibrant.tables.formats.parquet import Parquet
+from calibrant.tables.formats.parquet import Arrow, Parquet
 from calibrant.tables.formats.text import Text
 
 
@@ -38,7 +37,7 @@ _WRITE = "write the rows as one of these, such as CSV or Parquet"
 def format_of(path: str) -> type[Format] | None:
     """The format of a path or pattern by its ending, which may be followed by that of a compressed file."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in compressed.ENDINGS:
+    if suffixes and suffixes[-1] in base.ENDINGS:
         suffixes.pop()
     return _ENDINGS.get(suffixes[-1] if suffixes else "")
 
@@ -79,7 +78,7 @@ def check_whole(file: str) -> None:
     FileError
         If it is.
     """
-    compressed.check_compressed(file)
+    base.check_compressed(file)
     known = format_of(file)
     if known is not None:
         known.check(file)

@@ -22,8 +22,18 @@ from calibrant.door.errors import FileError
 from calibrant.door.values import counted
 from calibrant.tables.columns import maybe_twins
 from calibrant.tables.duckdb import connect, literal
-from calibrant.tables.formats.base import AT_ONCE, FILE, Format, Scan, as_read, folder_partitions, selected, sql_text
-from calibrant.tables.formats.compressed import is_compressed, text_of
+from calibrant.tables.formats.base import (
+    AT_ONCE,
+    FILE,
+    Format,
+    Scan,
+    as_read,
+    folder_partitions,
+    is_compressed,
+    selected,
+    sql_text,
+    text_of,
+)
 
 _HEAD = 16  # bytes that tell UTF-16 and UTF-32 from UTF-8
 _START = 1 << 16
