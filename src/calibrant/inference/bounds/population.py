@@ -391,15 +391,7 @@ def bootstrap_bounds(
     >>> bounds.lower_distance.low < 0.5 < bounds.lower_distance.high, bounds.guaranteed
     (True, False)
     """
-    return bootstrap_bounds_on_rows(
-        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
-    )
-
-
-def bootstrap_bounds_on_rows(
-    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
-) -> PopulationBounds:
-    """`bootstrap_bounds` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob)
     label, prediction = rows.y_true, rows.y_prob
     level = check_level(level)
     check_resamples(n_resamples, level, share=0.5)  # half of the level for each of the two quantities

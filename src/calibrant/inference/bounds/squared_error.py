@@ -262,28 +262,7 @@ def squared_error_bootstrap(
     >>> round(found.estimate, 4), round(found.interval.low, 4), round(found.interval.high, 4)
     (0.0062, 0.001, 0.0138)
     """
-    return squared_error_bootstrap_on_rows(
-        Rows.of(y_true, y_prob),
-        n_bins=n_bins,
-        strategy=strategy,
-        debiased=debiased,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def squared_error_bootstrap_on_rows(
-    rows: Rows,
-    *,
-    n_bins: int | None,
-    strategy: Strategy,
-    debiased: bool,
-    level: float,
-    n_resamples: int,
-    random_state: RandomState,
-) -> SquaredErrorInterval:
-    """`squared_error_bootstrap` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob)
     level = check_level(level)
     check_resamples(n_resamples, level, share=0.5)
     rng = generator(random_state)

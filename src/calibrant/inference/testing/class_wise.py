@@ -205,13 +205,6 @@ def class_wise_test(
     level = check_level(level)
     sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, classes=classes, from_logits=from_logits)
     group = None if groups is None else read_groups(groups, sample.y_true.size)
-    return class_wise_test_on_classes(sample, level, group)
-
-
-def class_wise_test_on_classes(
-    sample: MulticlassSample, level: float, group: IntArray | None = None
-) -> ClassWiseResult:
-    """`class_wise_test` of classes that were read already."""
     return gathered((evidence_of(question, level, group) for question in sample.each_class()), sample, level, group)
 
 

@@ -144,16 +144,7 @@ def cox_test(
     >>> result.reject, round(result.slope, 1)
     (True, 2.0)
     """
-    return cox_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def cox_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> CoxResult:
-    """`cox_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     sample, level = rows.tested.sample, check_level(level)
     v = sample.prediction
     inside = (v > 0.0) & (v < 1.0)
@@ -243,18 +234,7 @@ def spiegelhalter_test(
     >>> round(result.statistic, 1), result.pvalue
     (-9.3, 0.001)
     """
-    return spiegelhalter_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def spiegelhalter_test_on_rows(
-    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
-) -> ClassicalResult:
-    """`spiegelhalter_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     sample, level = rows.tested.sample, check_level(level)
     v = sample.prediction
     slope = 1.0 - 2.0 * v
@@ -396,19 +376,7 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(y_prob > 0.5, y_prob, random_state=0).reject
     True
     """
-    return hosmer_lemeshow_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        n_bins=n_bins,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def hosmer_lemeshow_test_on_rows(
-    rows: Rows, *, n_bins: int, level: float, n_resamples: int, random_state: RandomState
-) -> HosmerLemeshowResult:
-    """`hosmer_lemeshow_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     positive_integer(n_bins, "n_bins")
     sample, level = rows.tested.sample, check_level(level)
     first = np.searchsorted(sample.prediction, bins_from_sample(sample, n_bins, "quantile").first)
@@ -488,16 +456,7 @@ def miller_test(
     >>> round(miller_test(y_true, [0.2] * 50 + [0.8] * 50, random_state=0).statistic, 9)
     28.125
     """
-    return miller_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def miller_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> ClassicalResult:
-    """`miller_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     first, level = np.arange(rows.tested.sample.n_distinct), check_level(level)
     return _chi_squared_of(rows, first, "Miller's chi-squared test", level, n_resamples, random_state)
 

@@ -142,12 +142,7 @@ def discrete_calibration_test(
     """
     why = "numbers of events are binomial only if each outcome counts once, by itself; use calibration_test"
     not_taken(why, sample_weight=sample_weight, groups=groups)
-    return discrete_calibration_test_on_rows(Rows.of(y_true, y_prob, None, trials), level=level, correction=correction)
-
-
-def discrete_calibration_test_on_rows(rows: Rows, *, level: float, correction: Correction = "holm") -> DiscreteResult:
-    """`discrete_calibration_test` of rows that were read already."""
-
+    rows = Rows.of(y_true, y_prob, None, trials)
     level = check_level(level)
     one_of(correction, get_args(Correction), "correction")
     sample = rows.sample

@@ -103,18 +103,7 @@ def smooth_calibration_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    return smooth_calibration_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def smooth_calibration_test_on_rows(
-    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
-) -> TestResult:
-    """`smooth_calibration_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     return _resampled(largest_correlation, "smooth calibration test", rows, level, n_resamples, random_state)
 
 
@@ -174,19 +163,7 @@ def kernel_calibration_test(
     >>> kernel_calibration_test([1, 1, 1, 1, 1, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1], random_state=0).reject
     True
     """
-    return kernel_calibration_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        bandwidth=bandwidth,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def kernel_calibration_test_on_rows(
-    rows: Rows, *, bandwidth: float, level: float, n_resamples: int, random_state: RandomState
-) -> TestResult:
-    """`kernel_calibration_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     positive(bandwidth, "bandwidth")
 
     def error(v: FloatArray, b: FloatArray) -> float:
@@ -251,18 +228,7 @@ def averaged_two_bin_test(
     >>> averaged_two_bin_test([1, 1, 1, 1, 1, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1], random_state=0).reject
     True
     """
-    return averaged_two_bin_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def averaged_two_bin_test_on_rows(
-    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
-) -> TestResult:
-    """`averaged_two_bin_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     sample = rows.tested.sample
     n, squares = sample.total_weight, float(sample.squared_weight.sum())
     if n * n - squares <= 1e-12 * n * n:
@@ -371,19 +337,7 @@ def cumulative_calibration_test(
     >>> cumulative_calibration_test(y_prob > 0.5, y_prob, random_state=0).pvalue
     0.001
     """
-    return cumulative_calibration_test_on_rows(
-        Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights),
-        form=form,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-
-
-def cumulative_calibration_test_on_rows(
-    rows: Rows, *, form: Form, level: float, n_resamples: int, random_state: RandomState
-) -> ClassicalResult:
-    """`cumulative_calibration_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
     one_of(form, get_args(Form), "form")
     sample, level = rows.tested.sample, check_level(level)
     v = sample.prediction
