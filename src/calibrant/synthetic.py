@@ -18,21 +18,11 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A finite domain, known exactly: what `calibration_distance` takes.
+    """A finite domain, known exactly: what `calibration_distance` takes."""
 
-    Attributes
-    ----------
-    y_true : ndarray of shape (k,)
-        Conditional probability of outcome 1 at each element.
-    y_prob : ndarray of shape (k,)
-        Prediction at each element.
-    sample_weight : ndarray of shape (k,)
-        Masses, adding up to 1.
-    """
-
-    y_true: FloatArray
-    y_prob: FloatArray
-    sample_weight: FloatArray
+    y_true: FloatArray  # (k,): conditional probability of outcome 1 at each element
+    y_prob: FloatArray  # (k,): prediction at each element
+    sample_weight: FloatArray  # (k,): masses, adding up to 1
 
     def draw(self, n: int, random_state: RandomState = None) -> tuple[FloatArray, npt.NDArray[np.int64]]:
         """Draw n outcomes and the elements that they come from, both of shape (n,)."""

@@ -20,25 +20,14 @@ _MOST_TRIALS = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """Rows in the order given.
+    """Rows in the order given."""
 
-    Attributes
-    ----------
-    y, v : ndarray of shape (n,)
-        Share of events, and prediction.
-    w : ndarray of shape (n,) or None
-        Weight, times the number of trials; None where every row counts once.
-    trials : ndarray of shape (n,) or None
-        Number of trials.
-    unit : ndarray of shape (n,) or None
-        Number of the row's group; None where every row is drawn by itself.
-    """
-
+    # y, v: (n,), share of events, and prediction
     y: FloatArray
     v: FloatArray
-    w: FloatArray | None
-    trials: FloatArray | None
-    unit: IntArray | None
+    w: FloatArray | None  # (n,): weight, times the number of trials; None where every row counts once
+    trials: FloatArray | None  # (n,): number of trials
+    unit: IntArray | None  # (n,): number of the row's group; None where every row is drawn by itself
 
     @classmethod
     def read(

@@ -445,37 +445,22 @@ def _of_units(cases: Cases, t: FloatArray, n_resamples: int, random_state: Rando
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Acting(Result):
-    """Decision curve, its band, and the Murphy diagram, at no more thresholds than a picture needs.
+    """Decision curve, its band, and the Murphy diagram, at no more thresholds than a picture needs."""
 
-    Attributes
-    ----------
-    thresholds : ndarray of shape (k,)
-        Increasing, in [0, 1): where the curve bends or jumps, at most 400 of them evenly by rank, and the one of the
-        cost.
-    net_benefit, net_benefit_after, best_net_benefit, treat_all : ndarray of shape (k,)
-        As in `DecisionCurve`, exact at these thresholds.
-    at : int
-        Which of the thresholds is that of the cost.
-    base_rate : float
-        Share of events.
-    band : DecisionBand or None
-        For the population's net benefit, where it can be drawn.
-    no_band : str or None
-        Why there is none.
-    murphy : MurphyDiagram
-        Elementary scores by threshold, ROC and reliability curve, each thinned in the same way.
-    """
-
+    # (k,): increasing, in [0, 1): where the curve bends or jumps, at most 400 of them evenly by rank, and the one of
+    # the cost
     thresholds: FloatArray
+    # net_benefit, net_benefit_after, best_net_benefit, treat_all: (k,), as in `DecisionCurve`, exact at these
+    # thresholds
     net_benefit: FloatArray
     net_benefit_after: FloatArray
     best_net_benefit: FloatArray
     treat_all: FloatArray
-    at: int
-    base_rate: float
-    band: DecisionBand | None
-    no_band: str | None
-    murphy: MurphyDiagram
+    at: int  # which of the thresholds is that of the cost
+    base_rate: float  # share of events
+    band: DecisionBand | None  # for the population's net benefit, where it can be drawn
+    no_band: str | None  # why there is none
+    murphy: MurphyDiagram  # elementary scores by threshold, ROC and reliability curve, each thinned in the same way
 
     @property
     def threshold(self) -> float:

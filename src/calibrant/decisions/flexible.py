@@ -29,20 +29,14 @@ _CELLS = 400  # stretches of predictions whose noise is drawn as one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Smoothed:
-    """A flexible curve with what its noise could be.
+    """A flexible curve with what its noise could be."""
 
-    Attributes
-    ----------
-    prediction, fitted, lower, upper : ndarray of shape (a,)
-        Where it was fitted, what it is there, and its simultaneous band.
-    ici, e50, e90, emax : Estimate
-        Mean, median, 90th percentile and maximum over rows of |curve - prediction|.
-    """
-
+    # prediction, fitted, lower, upper: (a,), where it was fitted, what it is there, and its simultaneous band
     prediction: FloatArray
     fitted: FloatArray
     lower: FloatArray
     upper: FloatArray
+    # ici, e50, e90, emax: mean, median, 90th percentile and maximum over rows of |curve - prediction|
     ici: Estimate
     e50: Estimate
     e90: Estimate
@@ -135,32 +129,15 @@ _BLOCK = 4096  # units at a time
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A flexible curve with what each stretch of predictions, a cell, contributes to it.
+    """A flexible curve with what each stretch of predictions, a cell, contributes to it."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (m,)
-        Distinct predictions, increasing.
-    at : ndarray of shape (a,)
-        Numbers of those at which the curve is fitted; linear in between.
-    fitted : ndarray of shape (a,)
-        The curve there.
-    cell : ndarray of shape (m,)
-        Number of each prediction's cell.
-    shares : ndarray of shape (a, k)
-        What the mean outcome of each cell contributes to the curve at each place.
-    one_row : ndarray of shape (a,)
-        The most that a single row contributes.
-    mass, mean : ndarray of shape (k,)
-        Share of the weight of each cell, and its mean prediction.
-    """
-
-    x: FloatArray
-    at: IntArray
-    fitted: FloatArray
-    cell: IntArray
-    shares: FloatArray
-    one_row: FloatArray
+    x: FloatArray  # (m,): distinct predictions, increasing
+    at: IntArray  # (a,): numbers of those at which the curve is fitted; linear in between
+    fitted: FloatArray  # (a,): the curve there
+    cell: IntArray  # (m,): number of each prediction's cell
+    shares: FloatArray  # (a, k): what the mean outcome of each cell contributes to the curve at each place
+    one_row: FloatArray  # (a,): the most that a single row contributes
+    # mass, mean: (k,), share of the weight of each cell, and its mean prediction
     mass: FloatArray
     mean: FloatArray
 
@@ -176,22 +153,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reach:
-    """Ends and errors that the noise allows.
+    """Ends and errors that the noise allows."""
 
-    Attributes
-    ----------
-    lower, upper : ndarray of shape (a,)
-        The curve's simultaneous band, where it is fitted.
-    off : float
-        What the curve's mean error can be off by; infinite where the rows do not say.
-    calibrated : float
-        The largest mean error that is not too large for calibrated predictions.
-    """
-
+    # lower, upper: (a,), the curve's simultaneous band, where it is fitted
     lower: FloatArray
     upper: FloatArray
-    off: float
-    calibrated: float
+    off: float  # what the curve's mean error can be off by; infinite where the rows do not say
+    calibrated: float  # the largest mean error that is not too large for calibrated predictions
 
 
 def reach(cases: Cases, fit: Fit, level: float, n_resamples: int, random_state: RandomState) -> Reach:

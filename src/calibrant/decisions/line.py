@@ -33,17 +33,10 @@ Profile = Callable[[float], tuple[float, float, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogitLine:
-    """Log-odds(event) = intercept + slope * log-odds(prediction), of the predictions that are neither 0 nor 1.
+    """Log-odds(event) = intercept + slope * log-odds(prediction), of the predictions that are neither 0 nor 1."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (2, m)
-        Ones, and the log-odds of the distinct predictions.
-    rate, mass : ndarray of shape (m,)
-        Their shares of events, and weights.
-    """
-
-    features: FloatArray
+    features: FloatArray  # (2, m): ones, and the log-odds of the distinct predictions
+    # rate, mass: (m,), their shares of events, and weights
     rate: FloatArray
     mass: FloatArray
 

@@ -312,17 +312,10 @@ _BLOCK = 2**19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassTable:
-    """Numbers as they were given, read as probabilities in float64 a few rows or columns at a time.
+    """Numbers as they were given, read as probabilities in float64 a few rows or columns at a time."""
 
-    Attributes
-    ----------
-    given : ndarray of shape (n, K)
-        Probabilities or logits, of any floating type.
-    log_sum : ndarray of shape (n,) or None
-        Of logits the logarithm of each row's sum of exponentials; None for probabilities.
-    """
-
-    given: Given
+    given: Given  # (n, K): probabilities or logits, of any floating type
+    # (n,): of logits the logarithm of each row's sum of exponentials; None for probabilities
     log_sum: FloatArray | None = None
 
     __repr__ = short_repr

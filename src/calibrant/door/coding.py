@@ -32,22 +32,13 @@ MOST_CATEGORIES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """Numbers from 0 for the values of a column.
+    """Numbers from 0 for the values of a column."""
 
-    Attributes
-    ----------
-    kind : {"number", "category"}
-        What it holds.
-    known : tuple
-        Of numbers, where they are cut: the code is how many of these are smaller. Of categories those that have a code
-        of their own, in order; any other value has the next.
-    missing : int
-        The code of a row that has none.
-    """
-
-    kind: Kind
+    kind: Kind  # what it holds
+    # of numbers, where they are cut: the code is how many of these are smaller. Of categories those that have a code of
+    # their own, in order; any other value has the next.
     known: tuple[Any, ...]
-    missing: int
+    missing: int  # the code of a row that has none
 
     def codes(self, values: Values) -> IntArray:
         """Code of each value."""

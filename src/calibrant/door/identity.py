@@ -50,49 +50,26 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which rows a source holds, up to their order.
+    """Which rows a source holds, up to their order."""
 
-    Attributes
-    ----------
-    count : int
-        Rows.
-    rows, cells : int or None
-        Fingerprints of 128 bits, where they are known.
-    bits : float
-        Outcome information, up to 128.
-    head : int or None
-        Fingerprint of the first 128 rows in order, where there are so many in a known order, unless others begin
-        likewise by chance.
-    head_bits : float
-        Outcome information of these.
-    ids : tuple of (str, int) or None
-        What is called an id or a time, and the fingerprint of its values.
-    numbered : bool
-        Whether these are the numbers of its rows, from 0 or 1 on, and so tell no row from another.
-    keyed : bool
-        Whether they are values of keys alone, where many rows are equal: they acquit, and prove nothing.
-    path : str or None
-        Fingerprint of the real path that a state has it from.
-    n_excluded : int
-        Bad rows of it that were left out.
-    sample : RowSample or None
-        A sample of its rows, where rows were read and outcomes are 0 or 1.
-    repeated : Evidence or None
-        What shows that it holds rows twice; of rows in their order alone.
-    """
-
-    count: int
+    count: int  # rows
+    # rows, cells: fingerprints of 128 bits, where they are known
     rows: int | None
     cells: int | None
-    bits: float
+    bits: float  # outcome information, up to 128
+    # fingerprint of the first 128 rows in order, where there are so many in a known order, unless others begin likewise
+    # by chance
     head: int | None = None
-    head_bits: float = 0.0
-    ids: tuple[str, int] | None = None
-    path: str | None = None
-    n_excluded: int = 0
+    head_bits: float = 0.0  # outcome information of these
+    ids: tuple[str, int] | None = None  # what is called an id or a time, and the fingerprint of its values
+    path: str | None = None  # fingerprint of the real path that a state has it from
+    n_excluded: int = 0  # bad rows of it that were left out
+    # a sample of its rows, where rows were read and outcomes are 0 or 1
     sample: RowSample | None = field(default=None, repr=False)
+    # what shows that it holds rows twice; of rows in their order alone
     repeated: Repeats | None = field(default=None, compare=False)
-    numbered: bool = False
+    numbered: bool = False  # whether these are the numbers of its rows, from 0 or 1 on, and so tell no row from another
+    # whether they are values of keys alone, where many rows are equal: they acquit, and prove nothing
     keyed: bool = False
 
     def equals(self, other: Identity) -> bool:

@@ -24,34 +24,17 @@ _CHECKS = {"text": "text", "names": "texts", "share": "fraction", "number": "pos
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One field of a request: its type, help and name in JSON.
+    """One field of a request: its type, help and name in JSON."""
 
-    Attributes
-    ----------
-    kind : str
-        What it takes.
-    help : str or None
-        The command line's help; None where only Python has it.
-    json : str
-        Where JSON says what it was; behind "not: " why it does not.
-    flags : tuple of str
-        Names on the command line, where that is not its own with dashes.
-    least, most : int or None
-        Of a whole number on the command line.
-    command : object
-        The command line's default, where it is not Python's.
-    metavar : str or None
-        What help calls the value.
-    """
-
-    kind: Kind
-    help: str | None
-    json: str
-    flags: tuple[str, ...] = ()
+    kind: Kind  # what it takes
+    help: str | None  # the command line's help; None where only Python has it
+    json: str  # where JSON says what it was; behind "not: " why it does not
+    flags: tuple[str, ...] = ()  # names on the command line, where that is not its own with dashes
+    # least, most: of a whole number on the command line
     least: int | None = None
     most: int | None = None
-    command: Any = None
-    metavar: str | None = None
+    command: Any = None  # the command line's default, where it is not Python's
+    metavar: str | None = None  # what help calls the value
 
 
 def option(default: Any, kind: Kind, help: str | None, json: str, **more: Any) -> Any:

@@ -39,18 +39,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RowSample:
-    """Sums of the rows of a source by float32 prediction, of those whose hash begins with so many zero bits.
+    """Sums of the rows of a source by float32 prediction, of those whose hash begins with so many zero bits."""
 
-    Attributes
-    ----------
-    level : int
-        So many.
-    data : bytes
-        Of each prediction, in order of its bits: these, rows, ones, and exclusive or of hashes of ids.
-    """
-
-    level: int
-    data: bytes
+    level: int  # so many
+    data: bytes  # of each prediction, in order of its bits: these, rows, ones, and exclusive or of hashes of ids
 
     def at(self, level: int) -> npt.NDArray[Any]:
         """Return the records at a level that is no lower."""

@@ -21,32 +21,15 @@ _LIGHTEST = 1e-20  # of the largest weight: what is lighter moves no sum
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Single rows in the order given: what a test needs beyond a `Sample`.
+    """Single rows in the order given: what a test needs beyond a `Sample`."""
 
-    Attributes
-    ----------
-    y_true : ndarray of shape (n,)
-        Outcomes, 0 or 1; of rows of trials the number of events.
-    y_prob : ndarray of shape (n,)
-        Predictions in [0, 1], minus zero as zero.
-    weight : ndarray of shape (n,) or None
-        Weight of each outcome, the largest being 1; None where all are equal.
-    trials : ndarray of shape (n,) or None
-        Outcomes behind each row; None where there is one.
-    group : ndarray of shape (n,) or None
-        Number of each row's group; None where every row is drawn by itself.
-    outcome_free : bool
-        Whether weights are declared to say nothing of outcomes at a given prediction.
-    fractions : SamplingFractions or None
-        Fractions by outcome that the weights undo: given, or seen where weights are two values, one for each outcome.
-    """
-
-    y_true: IntArray
-    y_prob: FloatArray
-    weight: FloatArray | None = None
-    trials: FloatArray | None = None
-    group: IntArray | None = None
-    outcome_free: bool = False
+    y_true: IntArray  # (n,): outcomes, 0 or 1; of rows of trials the number of events
+    y_prob: FloatArray  # (n,): predictions in [0, 1], minus zero as zero
+    weight: FloatArray | None = None  # (n,): weight of each outcome, the largest being 1; None where all are equal
+    trials: FloatArray | None = None  # (n,): outcomes behind each row; None where there is one
+    group: IntArray | None = None  # (n,): number of each row's group; None where every row is drawn by itself
+    outcome_free: bool = False  # whether weights are declared to say nothing of outcomes at a given prediction
+    # fractions by outcome that the weights undo: given, or seen where weights are two values, one for each outcome
     fractions: SamplingFractions | None = None
 
     @classmethod
@@ -333,14 +316,10 @@ def dimensions(y_prob: Column | Table) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lots:
-    """Rows that are redrawn together: those of one prediction and one weight, sorted by both where `of` makes them.
+    """Rows that are redrawn together: those of one prediction and one weight, sorted by both where `of` makes them."""
 
-    Attributes
-    ----------
-    prediction, count, ones, weight : ndarray of shape (k,)
-        Predictions, numbers of single outcomes and of events, and the weight of each outcome.
-    """
-
+    # prediction, count, ones, weight: (k,), predictions, numbers of single outcomes and of events, and the weight of
+    # each outcome
     prediction: FloatArray
     count: FloatArray
     ones: FloatArray

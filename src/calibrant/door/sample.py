@@ -22,29 +22,18 @@ class Sample:
 
     Arrays are float64 of one length m, not to be written to; some may be views of one another, or of a single
     number, where they are equal (counts are exact up to 2**53).
-
-    Attributes
-    ----------
-    prediction : ndarray of shape (m,)
-        Strictly increasing, in [0, 1].
-    count, ones : ndarray of shape (m,)
-        Rows, and rows whose outcome is exactly 1.
-    weight, weighted_outcome, squared_weight : ndarray of shape (m,)
-        Sums of w, w * y and w**2, in the user's own units.
-    cell_width : ndarray of shape (m,)
-        Width of the cell that was pooled into the row; 0 where the prediction is exact.
-    binary : bool
-        Whether every outcome is 0 or 1.
     """
 
-    prediction: FloatArray
+    prediction: FloatArray  # (m,): strictly increasing, in [0, 1]
+    # count, ones: (m,), rows, and rows whose outcome is exactly 1
     count: FloatArray
     ones: FloatArray
+    # weight, weighted_outcome, squared_weight: (m,), sums of w, w * y and w**2, in the user's own units
     weight: FloatArray
     weighted_outcome: FloatArray
     squared_weight: FloatArray
-    cell_width: FloatArray
-    binary: bool
+    cell_width: FloatArray  # (m,): width of the cell that was pooled into the row; 0 where the prediction is exact
+    binary: bool  # whether every outcome is 0 or 1
 
     __repr__ = short_repr
 

@@ -26,11 +26,6 @@ class CalibratedTask(ConfigurableTask):  # type: ignore[misc]
     data_dir, cache_dir, download_mode, config
         As for `lm_eval.api.task.ConfigurableTask`; the harness gives them.
 
-    Attributes
-    ----------
-    calibration_measures : tuple of str
-        Names of the registered measures that are reported, with their default parameters; a subclass may name others.
-
     Raises
     ------
     InputError
@@ -42,6 +37,7 @@ class CalibratedTask(ConfigurableTask):  # type: ignore[misc]
     ``calibrant audit`` reads from the samples that the harness logs.
     """
 
+    # names of the registered measures that are reported, with their default parameters; a subclass may name others
     calibration_measures: tuple[str, ...] = ("smooth_calibration_error",)
 
     def __init__(

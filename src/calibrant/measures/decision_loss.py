@@ -16,25 +16,18 @@ from calibrant.measures.registry import register
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """Worth of every cut of a sample at every threshold (docs/decisions.md).
+    """Worth of every cut of a sample at every threshold (docs/decisions.md)."""
 
-    Attributes
-    ----------
-    prediction : ndarray of shape (m,)
-        Distinct predictions, increasing.
-    events, others : ndarray of shape (m + 1,)
-        Shares of the weight that events and that non-events before each prediction have; the last is the sum of all.
-    best : ndarray of shape (k + 1,)
-        Numbers of the predictions from which on it is best to act at some threshold; the last, m, is to never act.
-    rate : ndarray of shape (k,)
-        Rates of events between them, increasing: the isotonic reliability curve. At a threshold t the best cut is
-        number ``searchsorted(rate, t)``.
-    """
-
-    prediction: FloatArray
+    prediction: FloatArray  # (m,): distinct predictions, increasing
+    # events, others: (m + 1,), shares of the weight that events and that non-events before each prediction have; the
+    # last is the sum of all
     events: FloatArray
     others: FloatArray
+    # (k + 1,): numbers of the predictions from which on it is best to act at some threshold; the last, m, is to never
+    # act
     best: IntArray
+    # (k,): rates of events between them, increasing: the isotonic reliability curve. At a threshold t the best cut is
+    # number ``searchsorted(rate, t)``.
     rate: FloatArray
 
     @classmethod
@@ -89,20 +82,13 @@ def decision_loss_from_sample(sample: Sample) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One of the thresholds of a task: its share in the mixture, and what is lost at it.
+    """One of the thresholds of a task: its share in the mixture, and what is lost at it."""
 
-    Attributes
-    ----------
-    share, t, regret : float
-        Its share, the threshold, and the regret there.
-    after : bool
-        Whether the limit from above is meant, where predictions equal to the threshold do not act.
-    """
-
+    # share, t, regret: its share, the threshold, and the regret there
     share: float
     t: float
     regret: float
-    after: bool
+    after: bool  # whether the limit from above is meant, where predictions equal to the threshold do not act
 
 
 def mixed(task: tuple[Threshold, ...]) -> float:

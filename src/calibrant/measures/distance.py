@@ -439,18 +439,10 @@ _UNITS = 1000.0  # a budget, in the units of the exact cover: its tolerances are
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementRelaxation:
-    """Cheapest way to move shares of elements, each with its own mix of outcomes, to calibrated values.
+    """Cheapest way to move shares of elements, each with its own mix of outcomes, to calibrated values."""
 
-    Attributes
-    ----------
-    credit : ndarray of shape (n,)
-        No part costs less than the credits of its elements, weighted by their masses.
-    target : ndarray of shape (n,)
-        Mean value to which each element's shares move.
-    """
-
-    credit: FloatArray
-    target: FloatArray
+    credit: FloatArray  # (n,): no part costs less than the credits of its elements, weighted by their masses
+    target: FloatArray  # (n,): mean value to which each element's shares move
 
 
 def element_relaxation(mass: FloatArray, v: FloatArray, y: FloatArray, clock: TimeLimit) -> ElementRelaxation:

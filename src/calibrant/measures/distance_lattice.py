@@ -254,24 +254,16 @@ def from_there_on(more: FloatArray, n: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionDomain:
-    """Elements of positive mass, with their masses as given and as shares.
+    """Elements of positive mass, with their masses as given and as shares."""
 
-    Attributes
-    ----------
-    weight, weighted_outcome : ndarray of shape (n,)
-        Sums of w and w * y over an element's rows, in the user's own units.
-    mass, v, y : ndarray of shape (n,)
-        Shares of the weight, predictions and mean outcomes.
-    rows : int
-        Rows that were pooled into the elements.
-    """
-
+    # weight, weighted_outcome: (n,), sums of w and w * y over an element's rows, in the user's own units
     weight: FloatArray
     weighted_outcome: FloatArray
+    # mass, v, y: (n,), shares of the weight, predictions and mean outcomes
     mass: FloatArray
     v: FloatArray
     y: FloatArray
-    rows: int
+    rows: int  # rows that were pooled into the elements
 
 
 def domain_of_rows(weight: FloatArray, v: FloatArray, y: FloatArray) -> PartitionDomain:

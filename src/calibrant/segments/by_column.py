@@ -390,24 +390,13 @@ _LEAST_ADJUSTED = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupTests:
-    """Tests of each segment by groups.
+    """Tests of each segment by groups."""
 
-    Attributes
-    ----------
-    pvalue : ndarray of shape (k,)
-        Of the hypothesis that the segment is calibrated.
-    where : list of tuple of float
-        The interval of predictions where evidence is strongest.
-    low_side : ndarray of shape (k,)
-        Whether predictions are too low there.
-    n_groups, effective : ndarray of shape (k,)
-        Groups with rows in the segment, and Kish's effective number of them; of weighted rows, as many as would make
-        Hoeffding's interval as wide as a normal one by what groups add to the error.
-    """
-
-    pvalue: FloatArray
-    where: list[tuple[float, float]]
-    low_side: npt.NDArray[np.bool_]
+    pvalue: FloatArray  # (k,): of the hypothesis that the segment is calibrated
+    where: list[tuple[float, float]]  # the interval of predictions where evidence is strongest
+    low_side: npt.NDArray[np.bool_]  # (k,): whether predictions are too low there
+    # n_groups, effective: (k,), groups with rows in the segment, and Kish's effective number of them; of weighted rows,
+    # as many as would make Hoeffding's interval as wide as a normal one by what groups add to the error
     n_groups: IntArray
     effective: FloatArray
 

@@ -55,29 +55,19 @@ _SHARES = 2.0 * np.array(evidence.LOG_SHARES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByGroups:
-    """Evidence of all segments by random signs of groups; it answers as `ByRows` does.
-
-    Attributes
-    ----------
-    score : ndarray of shape (segments,)
-        Evidence, comparable across segments: by signs, or what is proved, on a scale on which both are beyond noise
-        from `critical` on.
-    pvalue : ndarray of shape (segments,)
-        Adjusted for all segments.
-    critical : float
-        Scores above it are beyond noise, in one step.
-    error, chance_error : float
-        Largest climb of any segment, over the weight of all units, and about what it stays below in calibrated
-        predictions.
-    """
+    """Evidence of all segments by random signs of groups; it answers as `ByRows` does."""
 
     units: FeatureLots
     candidates: SegmentCandidates
     parts: GroupSums
     level: float
+    # (segments,): evidence, comparable across segments: by signs, or what is proved, on a scale on which both are
+    # beyond noise from `critical` on
     score: FloatArray
-    pvalue: FloatArray
-    critical: float
+    pvalue: FloatArray  # (segments,): adjusted for all segments
+    critical: float  # scores above it are beyond noise, in one step
+    # error, chance_error: largest climb of any segment, over the weight of all units, and about what it stays below in
+    # calibrated predictions
     error: float
     chance_error: float
 
@@ -235,43 +225,27 @@ _MOST_SUMS = 150_000_000  # sums of a group in a part of a segment, kept in memo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSums:
-    """Segments, and equal intervals of predictions in them: whole, in 2, 4 and 8, where groups are enough.
+    """Segments, and equal intervals of predictions in them: whole, in 2, 4 and 8, where groups are enough."""
 
-    Attributes
-    ----------
-    segment, interval : ndarray of shape (parts,)
-        Of each part the segment, rising, and the number of its interval; that of the whole, 0, comes first.
-    signed : ndarray of shape (units,)
-        Of units in ranges of predictions where groups are alike enough for signs; of these alone are the sums.
-    sums : csr_array of shape (parts, groups)
-        Each group's weighted events less those expected.
-    total, squares : ndarray of shape (parts,)
-        Their sums, and those of their squares.
-    whole : ndarray of shape (2, segments)
-        The same of each segment, of all units.
-    unlike : float
-        Variance of the total of the others, at their most dependent.
-    few : bool
-        Whether no segment has signs, for events, or non-events, are to be expected in few groups.
-    variance : ndarray of shape (parts,)
-        Of their total, were all predictions calibrated and any two rows of a group correlated as they are on the whole.
-    many : ndarray of shape (parts,)
-        Whether events, and non-events, lie in the equal of `LEAST_GROUPS` groups or more.
-    expected, lacking : ndarray of shape (parts,)
-        The most that a group's predictions add up to, and what they lack of certain events.
-    """
-
+    # segment, interval: (parts,), of each part the segment, rising, and the number of its interval; that of the whole,
+    # 0, comes first
     segment: IntArray
     interval: IntArray
+    # (units,): of units in ranges of predictions where groups are alike enough for signs; of these alone are the sums
     signed: npt.NDArray[np.bool_]
-    whole: FloatArray
-    unlike: float
-    few: bool
-    sums: sparse.csr_array
+    whole: FloatArray  # (2, segments): the same of each segment, of all units
+    unlike: float  # variance of the total of the others, at their most dependent
+    few: bool  # whether no segment has signs, for events, or non-events, are to be expected in few groups
+    sums: sparse.csr_array  # (parts, groups): each group's weighted events less those expected
+    # total, squares: (parts,), their sums, and those of their squares
     total: FloatArray
     squares: FloatArray
+    # (parts,): of their total, were all predictions calibrated and any two rows of a group correlated as they are on
+    # the whole
     variance: FloatArray
+    # (parts,): whether events, and non-events, lie in the equal of `LEAST_GROUPS` groups or more
     many: npt.NDArray[np.bool_]
+    # expected, lacking: (parts,), the most that a group's predictions add up to, and what they lack of certain events
     expected: FloatArray
     lacking: FloatArray
 

@@ -32,23 +32,12 @@ _LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureLots(Lots):
-    """Lots of one prediction, weight and value of every feature, in an order of their own; none is exactly 0 or 1.
+    """Lots of one prediction, weight and value of every feature, in an order of their own; none is exactly 0 or 1."""
 
-    Attributes
-    ----------
-    rank : ndarray of shape (k,)
-        Number of its prediction among the distinct ones.
-    codes : ndarray of shape (features, k)
-        Values of the features.
-    group : ndarray of shape (k,) or None
-        Number of its rows' group, where rows of one group depend on one another.
-    joint : JointRows or None
-        The rows, each a lot, where weights may tell outcomes and are drawn again with them.
-    """
-
-    rank: IntArray
-    codes: IntArray
-    group: IntArray | None = None
+    rank: IntArray  # (k,): number of its prediction among the distinct ones
+    codes: IntArray  # (features, k): values of the features
+    group: IntArray | None = None  # (k,): number of its rows' group, where rows of one group depend on one another
+    # the rows, each a lot, where weights may tell outcomes and are drawn again with them
     joint: JointRows | None = None
 
     @property
@@ -129,41 +118,21 @@ def grouped(lots: FeatureLots) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentCandidates:
-    """Segments that are tested.
+    """Segments that are tested."""
 
-    Attributes
-    ----------
-    features : tuple of Feature
-        What they are made of.
-    chosen : list of tuple of int
-        Of each segment the features that it fixes, by number.
-    values : list of tuple of int
-        And their values, by code.
-    order : ndarray of int32
-        Units, segment after segment, each in the order of predictions.
-    ends : ndarray of shape (segments, 2)
-        Where each segment lies in it.
-    second, third : ndarray of shape (segments,)
-        Variance and third central moment of its total, were the predictions calibrated.
-    handicap : ndarray of shape (segments,)
-        Logarithm of the number of segments that fix as many features.
-    n_few_groups : int
-        Combinations that are no segments for this alone: their events, or non-events, are to be expected in too few
-        groups.
-    few : bool
-        Whether those of all rows are. Then none is left out, and every segment has a bound alone.
-    """
-
-    features: tuple[Feature, ...]
-    chosen: list[tuple[int, ...]]
-    values: list[tuple[int, ...]]
-    order: npt.NDArray[np.int32]
-    ends: IntArray
+    features: tuple[Feature, ...]  # what they are made of
+    chosen: list[tuple[int, ...]]  # of each segment the features that it fixes, by number
+    values: list[tuple[int, ...]]  # and their values, by code
+    order: npt.NDArray[np.int32]  # units, segment after segment, each in the order of predictions
+    ends: IntArray  # (segments, 2): where each segment lies in it
+    # second, third: (segments,), variance and third central moment of its total, were the predictions calibrated
     second: FloatArray
     third: FloatArray
-    handicap: FloatArray
+    handicap: FloatArray  # (segments,): logarithm of the number of segments that fix as many features
+    # combinations that are no segments for this alone: their events, or non-events, are to be expected in too few
+    # groups
     n_few_groups: int = 0
-    few: bool = False
+    few: bool = False  # whether those of all rows are. Then none is left out, and every segment has a bound alone.
 
     def __len__(self) -> int:
         """Number of segments."""

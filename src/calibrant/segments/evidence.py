@@ -30,32 +30,17 @@ _ADVANCE = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampleSearch:
-    """Evidence of all segments by redraws.
+    """Evidence of all segments by redraws."""
 
-    Attributes
-    ----------
-    score : ndarray of shape (segments,)
-        Evidence, comparable across segments; larger is more.
-    total, rise, fall : ndarray of shape (segments,)
-        What it was made of.
-    pvalue : ndarray of shape (segments,)
-        Adjusted for all segments by stepping down.
-    critical : float
-        Scores above it are beyond noise at the level of the redraws, in one step.
-    error : float
-        Largest rise or fall of any segment, over the weight of all units.
-    chance_error : float
-        What it stays below, except with the level's probability, were the predictions calibrated.
-    """
-
-    score: FloatArray
+    score: FloatArray  # (segments,): evidence, comparable across segments; larger is more
+    # total, rise, fall: (segments,), what it was made of
     total: FloatArray
     rise: FloatArray
     fall: FloatArray
-    pvalue: FloatArray
-    critical: float
-    error: float
-    chance_error: float
+    pvalue: FloatArray  # (segments,): adjusted for all segments by stepping down
+    critical: float  # scores above it are beyond noise at the level of the redraws, in one step
+    error: float  # largest rise or fall of any segment, over the weight of all units
+    chance_error: float  # what it stays below, except with the level's probability, were the predictions calibrated
 
 
 def search(

@@ -34,21 +34,11 @@ OUTCOME = "is the outcome itself, row by row; errors are to be explained without
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feature:
-    """A column as codes.
+    """A column as codes."""
 
-    Attributes
-    ----------
-    name : str
-        The column.
-    code : ndarray of shape (n,)
-        Number of each row's value, all from 0 being used.
-    labels : tuple of str
-        What each value is, as a condition: ``"age > 30"``.
-    """
-
-    name: str
-    code: IntArray
-    labels: tuple[str, ...]
+    name: str  # the column
+    code: IntArray  # (n,): number of each row's value, all from 0 being used
+    labels: tuple[str, ...]  # what each value is, as a condition: ``"age > 30"``
 
 
 def read_features(

@@ -22,40 +22,23 @@ MOST_SEGMENTS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The request for a search of segments; checked when it is made.
+    """The request for a search of segments; checked when it is made."""
 
-    Attributes
-    ----------
-    max_depth, n_bins, min_rows, level, n_resamples, random_state
-        As for `find_segments`.
-    features : tuple of str or None
-        Columns that the user named; None for every other column.
-    option : str
-        By which option.
-    trials : bool
-        Whether weights are numbers of trials.
-    exclude_bad : bool
-        Whether bad rows are left out.
-    outcome_free_weights : bool
-        Whether weights are declared to say nothing of outcomes at a given prediction.
-    sampling_fractions : object
-        Share of rows that were kept of each outcome; None where rows were not sampled by outcome.
-    any_prediction : bool
-        Whether segments are formed of features and rows alone: those whose rows are predicted 0 or 1 are among them.
-    """
-
+    # max_depth, n_bins, min_rows, level, n_resamples, random_state: as for `find_segments`
     max_depth: int = MAX_DEPTH
     n_bins: int = N_BINS
     min_rows: int = MIN_ROWS
     level: float = 0.05
     n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
-    features: tuple[str, ...] | None = None
-    option: str = "features"
-    trials: bool = False
-    exclude_bad: bool = False
-    outcome_free_weights: bool = False
+    features: tuple[str, ...] | None = None  # columns that the user named; None for every other column
+    option: str = "features"  # by which option
+    trials: bool = False  # whether weights are numbers of trials
+    exclude_bad: bool = False  # whether bad rows are left out
+    outcome_free_weights: bool = False  # whether weights are declared to say nothing of outcomes at a given prediction
+    # share of rows that were kept of each outcome; None where rows were not sampled by outcome
     sampling_fractions: Any = None
+    # whether segments are formed of features and rows alone: those whose rows are predicted 0 or 1 are among them
     any_prediction: bool = False
 
     def __post_init__(self) -> None:

@@ -50,27 +50,13 @@ Sets = list[tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellBlock:
-    """Sums of a table by the values of a few features and the cell of the prediction.
+    """Sums of a table by the values of a few features and the cell of the prediction."""
 
-    Attributes
-    ----------
-    members : tuple of int
-        The features, by number.
-    codes : ndarray of shape (features, m)
-        Their values.
-    index : ndarray of shape (m,)
-        Cells of predictions.
-    cells : ndarray of shape (m, 12)
-        Sums, the last two those of `TESTED`.
-    pattern : ndarray of shape (m,)
-        Which of the segments that were asked about the rows lie in, a bit for each.
-    """
-
-    members: tuple[int, ...]
-    codes: IntArray
-    index: IntArray
-    cells: FloatArray
-    pattern: IntArray
+    members: tuple[int, ...]  # the features, by number
+    codes: IntArray  # (features, m): their values
+    index: IntArray  # (m,): cells of predictions
+    cells: FloatArray  # (m, 12): sums, the last two those of `TESTED`
+    pattern: IntArray  # (m,): which of the segments that were asked about the rows lie in, a bit for each
 
     def place(self, members: tuple[int, ...], shape: tuple[int, ...]) -> IntArray:
         """Number of each row's combination of values of some of the features, times the cells, and its cell."""
@@ -80,29 +66,17 @@ class CellBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summed:
-    """Segments that are tested, each as its cells.
+    """Segments that are tested, each as its cells."""
 
-    Attributes
-    ----------
-    chosen, values : list of tuple of int
-        Of each segment the features that it fixes, and their values.
-    starts : ndarray of shape (segments,)
-        First cell of each; its cells follow one another.
-    index, cells : ndarray of shape (m,) and (m, 10)
-        The cells, without those of predictions that are certain.
-    totals : Totals
-        Sums of all rows of each segment.
-    handicap : ndarray of shape (segments,)
-        Logarithm of the number of segments that fix as many features.
-    """
-
+    # chosen, values: of each segment the features that it fixes, and their values
     chosen: Sets
     values: Sets
-    starts: IntArray
+    starts: IntArray  # (segments,): first cell of each; its cells follow one another
+    # index, cells: (m,), the cells, without those of predictions that are certain
     index: IntArray
     cells: FloatArray
-    totals: Totals
-    handicap: FloatArray
+    totals: Totals  # sums of all rows of each segment
+    handicap: FloatArray  # (segments,): logarithm of the number of segments that fix as many features
 
     def __len__(self) -> int:
         """Number of segments."""

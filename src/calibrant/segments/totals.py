@@ -15,23 +15,15 @@ from calibrant.segments.candidates import SegmentCandidates, each_set, squared, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByGroup:
-    """Sums over the groups of each segment.
+    """Sums over the groups of each segment."""
 
-    Attributes
-    ----------
-    squares, products, sizes : ndarray of shape (segments,)
-        Sums over the groups of r r, r s and s s: r is a group's weighted events less those expected, s its weight.
-    largest : ndarray of shape (segments,)
-        The largest s.
-    number : ndarray of shape (segments,)
-        Groups with rows in the segment.
-    """
-
+    # squares, products, sizes: (segments,), sums over the groups of r r, r s and s s: r is a group's weighted events
+    # less those expected, s its weight
     squares: FloatArray
     products: FloatArray
     sizes: FloatArray
-    largest: FloatArray
-    number: FloatArray
+    largest: FloatArray  # (segments,): the largest s
+    number: FloatArray  # (segments,): groups with rows in the segment
 
     def about(self, bias: FloatArray) -> FloatArray:
         """Sums of the squares of r - bias s."""
@@ -40,39 +32,27 @@ class ByGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals:
-    """Sums over the rows of each segment.
+    """Sums over the rows of each segment."""
 
-    Attributes
-    ----------
-    count, ones : ndarray of shape (segments,)
-        Single outcomes, and events among them.
-    weight, squared, outcome, prediction : ndarray of shape (segments,)
-        Sums of weights, of their squares, of weighted outcomes and of weighted predictions.
-    weighted : bool
-        Whether weights differ.
-    square, errors : ndarray of shape (segments,) or None
-        Sums of squared predictions, and of squares of outcomes less predictions or more, of summed plain rows.
-    by_group : ByGroup or None
-        Where rows of one group depend on one another, and only groups are drawn independently; each row is one where
-        weights may tell outcomes.
-    informative : bool
-        Whether weights may tell outcomes: totals are then asymptotic.
-    grouped : bool
-        Whether rows of one group depend on one another.
-    """
-
+    # count, ones: (segments,), single outcomes, and events among them
     count: FloatArray
     ones: FloatArray
+    # weight, squared, outcome, prediction: (segments,), sums of weights, of their squares, of weighted outcomes and of
+    # weighted predictions
     weight: FloatArray
     squared: FloatArray
     outcome: FloatArray
     prediction: FloatArray
-    weighted: bool
+    weighted: bool  # whether weights differ
+    # square, errors: (segments,), sums of squared predictions, and of squares of outcomes less predictions or more, of
+    # summed plain rows
     square: FloatArray | None = None
     errors: FloatArray | None = None
+    # where rows of one group depend on one another, and only groups are drawn independently; each row is one where
+    # weights may tell outcomes
     by_group: ByGroup | None = None
-    informative: bool = False
-    grouped: bool = False
+    informative: bool = False  # whether weights may tell outcomes: totals are then asymptotic
+    grouped: bool = False  # whether rows of one group depend on one another
 
     @property
     def bias(self) -> FloatArray:
@@ -210,27 +190,17 @@ _BETS = 2.0 ** np.arange(12)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stakes:
-    """Sums over independent draws, one set of them for each mean that is bounded.
+    """Sums over independent draws, one set of them for each mean that is bounded."""
 
-    Attributes
-    ----------
-    total, size : ndarray of shape (k,)
-        Sums of x and of s, |x| being at most s.
-    squares, products, sizes : ndarray of shape (k,)
-        Sums of x x, or more, of x s and of s s.
-    number : ndarray of shape (k,)
-        How many draws.
-    largest : float
-        No draw has a larger s.
-    """
-
+    # total, size: (k,), sums of x and of s, |x| being at most s
     total: FloatArray
     size: FloatArray
+    # squares, products, sizes: (k,), sums of x x, or more, of x s and of s s
     squares: FloatArray
     products: FloatArray
     sizes: FloatArray
-    number: FloatArray
-    largest: float
+    number: FloatArray  # (k,): how many draws
+    largest: float  # no draw has a larger s
 
     def ends(self, miss: float, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends for the mean of x over that of s, each beyond it with probability `miss` at most.

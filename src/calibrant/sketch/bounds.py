@@ -37,28 +37,16 @@ _OUTWARDS = 1.0 + 1e-9  # more than the sums and products of a bound are rounded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """Moments of the rows within each cell; shares of the total weight, rounded outwards.
+    """Moments of the rows within each cell; shares of the total weight, rounded outwards."""
 
-    Attributes
-    ----------
-    low, high : ndarray of shape (m,)
-        Smallest and largest prediction of each cell.
-    displacement : ndarray of shape (m,)
-        At least the sum of w |v - m| over the rows of each cell.
-    moved_residual : ndarray of shape (m,)
-        At least the sum of w |y - v| |v - m|.
-    residual : ndarray of shape (m,)
-        At least the sum of w |y - v|; equal to it, up to rounding, where outcomes are 0 or 1.
-    misplaced : float
-        At least what the rounding of the sums changes the cells' shares of outcomes, of residuals and of weight by, the
-        changes of all cells added up.
-    """
-
+    # low, high: (m,), smallest and largest prediction of each cell
     low: FloatArray
     high: FloatArray
-    displacement: FloatArray
-    moved_residual: FloatArray
-    residual: FloatArray
+    displacement: FloatArray  # (m,): at least the sum of w |v - m| over the rows of each cell
+    moved_residual: FloatArray  # (m,): at least the sum of w |y - v| |v - m|
+    residual: FloatArray  # (m,): at least the sum of w |y - v|; equal to it, up to rounding, where outcomes are 0 or 1
+    # at least what the rounding of the sums changes the cells' shares of outcomes, of residuals and of weight by, the
+    # changes of all cells added up
     misplaced: float
 
     @property

@@ -35,24 +35,13 @@ _FAULTS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Cells that hold good rows.
+    """Cells that hold good rows."""
 
-    Attributes
-    ----------
-    index : ndarray of shape (m,)
-        Numbers of the cells.
-    cells : ndarray of shape (m, 10 and more)
-        Their sums, in the order of `MEASURED`; those of columns that were asked for beside follow.
-    keys : narwhals.DataFrame
-        The segment of each cell: a row for each cell, a column for each that rows are grouped by.
-    n_excluded : int
-        Bad rows that were left out.
-    """
-
-    index: IntArray
+    index: IntArray  # (m,): numbers of the cells
+    # (m, 10 and more): their sums, in the order of `MEASURED`; those of columns that were asked for beside follow
     cells: FloatArray
-    keys: Any
-    n_excluded: int
+    keys: Any  # the segment of each cell: a row for each cell, a column for each that rows are grouped by
+    n_excluded: int  # bad rows that were left out
 
     def in_groups(self, exclude_bad: bool) -> tuple[Groups, IntArray]:
         """Cells of good rows without their last key, and the group that each cell's rows belong to, which it says.

@@ -38,22 +38,13 @@ _FIRST = 100_000  # rows that are looked at before all texts of a column are cou
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """Counts of a column's numbers by ranges in rising order, each of one value or not yet told apart.
+    """Counts of a column's numbers by ranges in rising order, each of one value or not yet told apart."""
 
-    Attributes
-    ----------
-    low, high : ndarray of shape (k,)
-        Smallest and largest number in each.
-    count : ndarray of shape (k,)
-        How many there are.
-    n_missing : int
-        Rows without a number.
-    """
-
+    # low, high: (k,), smallest and largest number in each
     low: FloatArray
     high: FloatArray
-    count: IntArray
-    n_missing: int
+    count: IntArray  # (k,): how many there are
+    n_missing: int  # rows without a number
 
     @property
     def single(self) -> npt.NDArray[np.bool_]:

@@ -53,21 +53,11 @@ if TYPE_CHECKING:
 
 
 class InDuckDB(Table):
-    """Rows that DuckDB reads or sums.
+    """Rows that DuckDB reads or sums."""
 
-    Attributes
-    ----------
-    path : str
-        As given.
-    files : StampedFiles
-        The files that it stands for; every read ends with a look at their stamps.
-    format : type of Format
-        Their format.
-    """
-
-    path: str
-    files: StampedFiles
-    format: type[Format]
+    path: str  # as given
+    files: StampedFiles  # the files that it stands for; every read ends with a look at their stamps
+    format: type[Format]  # their format
 
     def __init__(self, pos_label: Any = None) -> None:
         self.pos_label = pos_label
@@ -402,24 +392,12 @@ _ROLES = ("y_true", "y_prob", "sample_weight")
 
 @dataclass(slots=True)
 class Scanned:
-    """Sums of the rows of some segments, all of them unless `more`.
+    """Sums of the rows of some segments, all of them unless `more`."""
 
-    Attributes
-    ----------
-    sums : Counted or Weighed
-        The sums.
-    faults : ndarray of shape (7,)
-        Bad rows by their faults.
-    keys : pyarrow.Table
-        Of each segment.
-    more : bool
-        Whether there are segments that are not among them.
-    """
-
-    sums: Counted | Weighed
-    faults: npt.NDArray[np.int64]
-    keys: Any
-    more: bool
+    sums: Counted | Weighed  # the sums
+    faults: npt.NDArray[np.int64]  # (7,): bad rows by their faults
+    keys: Any  # of each segment
+    more: bool  # whether there are segments that are not among them
 
     @property
     def n_bad(self) -> int:

@@ -59,59 +59,31 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Columns read from a table.
+    """Columns read from a table."""
 
-    Attributes
-    ----------
-    y_true, y_prob : column of shape (n,); of classes `y_prob` has shape (n, K)
-        Numbers as the table has them, not yet checked for range.
-    sample_weight : column of shape (n,) or None
-        Weights, where a column holds them.
-    names : dict
-        Argument -> column name.
-    guessed : tuple of str
-        Arguments whose column was guessed by its name.
-    classes : tuple of int
-        Of classes the label of each column: the numbers in their names, or 0 to K - 1 where they are named without.
-    n_excluded : int
-        Bad rows that were left out.
-    groups : ndarray of shape (n,) or None
-        Number of each row's group, where a column says it.
-    followed : Followed or None
-        How outcomes at a horizon were made of times and events; None where outcomes were given.
-    """
-
+    # y_true, y_prob: (n,), numbers as the table has them, not yet checked for range
     y_true: Any
     y_prob: Any
-    sample_weight: Any
-    names: dict[str, str]
-    guessed: tuple[str, ...]
+    sample_weight: Any  # (n,): weights, where a column holds them
+    names: dict[str, str]  # argument -> column name
+    guessed: tuple[str, ...]  # arguments whose column was guessed by its name
+    # of classes the label of each column: the numbers in their names, or 0 to K - 1 where they are named without
     classes: tuple[int, ...] = ()
-    n_excluded: int = 0
-    groups: IntArray | None = None
+    n_excluded: int = 0  # bad rows that were left out
+    groups: IntArray | None = None  # (n,): number of each row's group, where a column says it
+    # how outcomes at a horizon were made of times and events; None where outcomes were given
     followed: Followed | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsWithFeatures:
-    """Rows read with other columns than those of numbers.
+    """Rows read with other columns than those of numbers."""
 
-    Attributes
-    ----------
-    arrays : dict
-        Argument -> numbers of its column.
-    keys : dict
-        Name -> column of a feature, as Arrow.
-    group : ndarray of shape (n,) or None
-        Number of each row's group, -1 where there is none; where groups were asked for.
-    n_excluded : int
-        Bad rows that were left out.
-    """
-
-    arrays: dict[str, Any]
-    keys: dict[str, Any]
+    arrays: dict[str, Any]  # argument -> numbers of its column
+    keys: dict[str, Any]  # name -> column of a feature, as Arrow
+    # (n,): number of each row's group, -1 where there is none; where groups were asked for
     group: IntArray | None = None
-    n_excluded: int = 0
+    n_excluded: int = 0  # bad rows that were left out
 
     def kept(self, good: BoolArray) -> RowsWithFeatures:
         """These rows alone."""

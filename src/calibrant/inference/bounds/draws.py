@@ -141,48 +141,27 @@ _CELLS = 2048  # that witnesses are learned on
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Means of functions that blocks taught: the first where it was taught, all on the block after.
+    """Means of functions that blocks taught: the first where it was taught, all on the block after."""
 
-    Attributes
-    ----------
-    n_units : int
-        In all blocks.
-    first : tuple of float or None
-        `Draws.means` of the first function on the block that taught it; None where nothing was taught.
-    after : list of (int, tuple of float)
-        Units of each block that is bet on, and the means there.
-    """
-
-    n_units: int
+    n_units: int  # in all blocks
+    # `Draws.means` of the first function on the block that taught it; None where nothing was taught
     first: Means | None
-    after: list[tuple[int, Means]]
+    after: list[tuple[int, Means]]  # units of each block that is bet on, and the means there
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws from a population: lines of (outcome, prediction, weight), one unit's lines together.
+    """Draws from a population: lines of (outcome, prediction, weight), one unit's lines together."""
 
-    Attributes
-    ----------
-    y, v, w : ndarray of shape (n_lines,)
-        Outcome or share of events, prediction, weight; lines are sorted by prediction.
-    unit : ndarray of shape (n_lines,) or None
-        Which unit a line belongs to; None where every line is a unit of its own.
-    copies : ndarray of shape (n_units,)
-        How many units there are like this one.
-    most : float
-        The most weight that a unit of this population can have, known beforehand.
-    moved : ndarray of shape (n_lines,) or None
-        How much less or more a function of the class may be at a row's own prediction, where rows were pooled into
-        cells: twice the cell's width, (y - v) w(v) being 2-Lipschitz.
-    """
-
+    # y, v, w: (n_lines,), outcome or share of events, prediction, weight; lines are sorted by prediction
     y: FloatArray
     v: FloatArray
     w: FloatArray
-    unit: IntArray | None
-    copies: FloatArray
-    most: float
+    unit: IntArray | None  # (n_lines,): which unit a line belongs to; None where every line is a unit of its own
+    copies: FloatArray  # (n_units,): how many units there are like this one
+    most: float  # the most weight that a unit of this population can have, known beforehand
+    # (n_lines,): how much less or more a function of the class may be at a row's own prediction, where rows were pooled
+    # into cells: twice the cell's width, (y - v) w(v) being 2-Lipschitz
     moved: FloatArray | None = None
 
     @classmethod
@@ -336,30 +315,20 @@ class CellDraws:
 
     Weights are in units of the most that a row can weigh. The squares of one outcome are known between two ends: no
     less than equal weights would have, no more than the heaviest possible ones, and the rest of the cell's.
-
-    Attributes
-    ----------
-    v, moved : ndarray of shape (m,)
-        Mean prediction, and twice the width of the cell, as in `Draws`.
-    count, weight, below, above : ndarray of shape (2, m)
-        Rows with outcomes 0 and 1, their weight, and between what their squared weights lie.
-    squares : ndarray of shape (m,)
-        Squared weights of all rows of a cell, from above.
-    most : float
-        The most weight that a row of this population can have, known beforehand.
-    slack : float
-        What the rounding of the sums changes shares of weight by, at most.
     """
 
+    # v, moved: (m,), mean prediction, and twice the width of the cell, as in `Draws`
     v: FloatArray
     moved: FloatArray
+    # count, weight, below, above: (2, m), rows with outcomes 0 and 1, their weight, and between what their squared
+    # weights lie
     count: FloatArray
     weight: FloatArray
     below: FloatArray
     above: FloatArray
-    squares: FloatArray
-    most: float
-    slack: float
+    squares: FloatArray  # (m,): squared weights of all rows of a cell, from above
+    most: float  # the most weight that a row of this population can have, known beforehand
+    slack: float  # what the rounding of the sums changes shares of weight by, at most
 
     @classmethod
     def of_sample(cls, sample: Sample, max_weight: float, slack: float) -> CellDraws:

@@ -168,22 +168,13 @@ _NEAR = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """All paths w in [-1, 1] over some knots, in equal steps of height; each makes a member of the class.
+    """All paths w in [-1, 1] over some knots, in equal steps of height; each makes a member of the class."""
 
-    Attributes
-    ----------
-    knots, heights : ndarray
-        Where a path turns, and the heights that it may have there.
-    moves : ndarray of shape (knots - 1, heights, heights)
-        Which height may follow which.
-    log_size : float
-        Logarithm of the number of paths.
-    """
-
+    # knots, heights: where a path turns, and the heights that it may have there
     knots: FloatArray
     heights: FloatArray
-    moves: FloatArray
-    log_size: float
+    moves: FloatArray  # (knots - 1, heights, heights): which height may follow which
+    log_size: float  # logarithm of the number of paths
 
     @classmethod
     def of(cls, pieces: int, allowed: Moves) -> Family:

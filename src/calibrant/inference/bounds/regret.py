@@ -361,25 +361,14 @@ _UNIT_BETS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Lines by rising prediction, with their shares of all weight.
+    """Lines by rising prediction, with their shares of all weight."""
 
-    Attributes
-    ----------
-    v : ndarray of shape (n,)
-        Prediction.
-    new : ndarray of bool, shape (n,)
-        Whether the line's prediction is another one than that of the line before.
-    sums : ndarray of shape (5, n)
-        w, w y, w s, w s y and w s y^2, with w the share of the weight and s the weight of the line's unit over the most
-        that one can have.
-    scale : float
-        The most that a unit can weigh, over the sum of all weights.
-    """
-
-    v: FloatArray
-    new: npt.NDArray[np.bool_]
+    v: FloatArray  # (n,): prediction
+    new: npt.NDArray[np.bool_]  # whether the line's prediction is another one than that of the line before
+    # (5, n): w, w y, w s, w s y and w s y^2, with w the share of the weight and s the weight of the line's unit over
+    # the most that one can have
     sums: FloatArray
-    scale: float
+    scale: float  # the most that a unit can weigh, over the sum of all weights
 
     @classmethod
     def of(cls, draws: Draws) -> Lines:

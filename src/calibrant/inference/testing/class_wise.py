@@ -384,22 +384,14 @@ _ROUNDING = 1e-11  # relative, more than that of the incomplete beta function
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairCounts:
-    """Rows by the class that is most probable, and by the class they are of.
+    """Rows by the class that is most probable, and by the class they are of."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (K,)
-        Rows whose most probable class it is; rows predicted with certainty are left out.
-    observed, expected : ndarray of shape (K, K)
-        Of those, rows that are of each class, and the sum of their probabilities of it. Rows of a class that was called
-        impossible are not counted.
-    unit : float
-        What each probability was rounded to a multiple of, for sums that do not depend on the order of the rows.
-    """
-
-    rows: IntArray
+    rows: IntArray  # (K,): rows whose most probable class it is; rows predicted with certainty are left out
+    # observed, expected: (K, K), of those, rows that are of each class, and the sum of their probabilities of it. Rows
+    # of a class that was called impossible are not counted.
     observed: IntArray
     expected: FloatArray
+    # what each probability was rounded to a multiple of, for sums that do not depend on the order of the rows
     unit: float
 
 

@@ -31,32 +31,18 @@ COX, WAVES, GROUPS = "Cox score", "adaptive Neyman", "dyadic chi-square"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """Matrices of all components of the lots; nothing here depends on outcomes.
+    """Matrices of all components of the lots; nothing here depends on outcomes."""
 
-    Attributes
-    ----------
-    block : ndarray of shape (k,)
-        Which stretch of about equal variance each unit is in.
-    slope : ndarray of shape (k,)
-        Log-odds, centred by variance, scaled so that their score has variance 1; 0 where all are equal.
-    wave : ndarray of shape (blocks, waves)
-        The constant and cosines in variance time, orthogonal by variance and scaled likewise; 0 where they say nothing.
-    sizes : tuple of int
-        How many waves are summed.
-    inverse : ndarray
-        One over the variance of each group, of 2, 4, ... groups; 0 where a group is empty.
-    names : tuple of (str, int)
-        Component, and within it waves or groups, of each statistic.
-    shape, stretch, shift : ndarray
-        A statistic x is like a gamma variable of that shape after stretch * x + shift.
-    """
-
-    block: IntArray
+    block: IntArray  # (k,): which stretch of about equal variance each unit is in
+    # (k,): log-odds, centred by variance, scaled so that their score has variance 1; 0 where all are equal
     slope: FloatArray
+    # (blocks, waves): the constant and cosines in variance time, orthogonal by variance and scaled likewise; 0 where
+    # they say nothing
     wave: FloatArray
-    sizes: tuple[int, ...]
-    inverse: FloatArray
-    names: tuple[tuple[str, int], ...]
+    sizes: tuple[int, ...]  # how many waves are summed
+    inverse: FloatArray  # one over the variance of each group, of 2, 4, ... groups; 0 where a group is empty.
+    names: tuple[tuple[str, int], ...]  # component, and within it waves or groups, of each statistic
+    # shape, stretch, shift: a statistic x is like a gamma variable of that shape after stretch * x + shift
     shape: FloatArray
     stretch: FloatArray
     shift: FloatArray
@@ -318,23 +304,13 @@ LEAST_DRAWN, _MOST = 1e-40, 1.0 - 2.0**-53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UncertainLots(Lots):
-    """Lots in the order of their predictions, of a cell their mean; none is exactly 0 or 1.
+    """Lots in the order of their predictions, of a cell their mean; none is exactly 0 or 1."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Single outcomes of all lots, and of the certain rows that were set aside.
-    impossible : ImpossibleRows or None
-        Certain rows that the outcomes contradict.
-    pooling : float
-        At most so much is added to the level by drawing each cell from its mean prediction; 0 where nothing was pooled.
-    group : ndarray of shape (k,) or None
-        Number of each row's group, all from 0 being used; then nothing is pooled, and signs of groups are redrawn.
-    """
-
-    n_rows: int
-    impossible: ImpossibleRows | None
+    n_rows: int  # single outcomes of all lots, and of the certain rows that were set aside
+    impossible: ImpossibleRows | None  # certain rows that the outcomes contradict
+    # at most so much is added to the level by drawing each cell from its mean prediction; 0 where nothing was pooled
     pooling: float
+    # (k,): number of each row's group, all from 0 being used; then nothing is pooled, and signs of groups are redrawn
     group: IntArray | None = None
 
     def part(self, here: npt.NDArray[np.bool_]) -> UncertainLots:

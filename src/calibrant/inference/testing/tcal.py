@@ -348,28 +348,16 @@ class WeightedCells:
 
     The statistic of a scale is the sum over its cells of (S^2 - Q) / (sum of w), over the sum of all w: S adds up the
     cell's w (y - v), and Q the squares that S^2 has of single outcomes, or of the sums of single groups.
-
-    Attributes
-    ----------
-    starts : tuple of ndarray
-        Of each scale from the finest to the coarsest, where its cells begin among those of the scale before, the
-        first among rows.
-    over : tuple of ndarray
-        One over the weight of each cell, 0 where it holds a single outcome.
-    own : tuple of ndarray
-        Q of each cell, of groups; of single outcomes the part that does not depend on them.
-    slope : ndarray of shape (k,) or None
-        Q of single outcomes less that is the sum of slope * excess.
-    jointly : bool
-        Whether Q is the sum of squared excess, as weights are redrawn with outcomes.
     """
 
+    # of each scale from the finest to the coarsest, where its cells begin among those of the scale before, the first
+    # among rows
     starts: tuple[IntArray, ...]
-    over: tuple[FloatArray, ...]
-    own: tuple[FloatArray, ...]
-    slope: FloatArray | None
+    over: tuple[FloatArray, ...]  # one over the weight of each cell, 0 where it holds a single outcome
+    own: tuple[FloatArray, ...]  # Q of each cell, of groups; of single outcomes the part that does not depend on them
+    slope: FloatArray | None  # (k,): Q of single outcomes less that is the sum of slope * excess
     total: float
-    jointly: bool
+    jointly: bool  # whether Q is the sum of squared excess, as weights are redrawn with outcomes
 
     @classmethod
     def of(cls, redraws: Redraws, scales: tuple[int, ...]) -> WeightedCells:

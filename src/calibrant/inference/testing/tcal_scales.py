@@ -43,30 +43,14 @@ def smooth_scale(n: int, n_classes: int, smoothness: float) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedRows:
-    """Rows in an order in which every cell of every scale is contiguous; fields as `kernels.tcal` takes them.
+    """Rows in an order in which every cell of every scale is contiguous; fields as `kernels.tcal` takes them."""
 
-    Attributes
-    ----------
-    component : ndarray of shape (n, J)
-        Predictions: the one of the event, or one for each class.
-    threshold : ndarray of shape (n, J)
-        Running sums of the predictions as whole numbers of 53 bits.
-    label : ndarray of shape (n,)
-        The component whose label is 1; -1 where there is none.
-    gap : ndarray of shape (n,)
-        Coarsest scale (from 1) that parts the row from the next one; 0 after the last.
-    n_classes : int
-        K, which is 2 for predictions of one event.
-    n_distinct : int
-        Number of different predictions.
-    """
-
-    component: FloatArray
-    threshold: IntArray
-    label: IntArray
-    gap: IntArray
-    n_classes: int
-    n_distinct: int
+    component: FloatArray  # (n, J): predictions: the one of the event, or one for each class
+    threshold: IntArray  # (n, J): running sums of the predictions as whole numbers of 53 bits
+    label: IntArray  # (n,): the component whose label is 1; -1 where there is none
+    gap: IntArray  # (n,): coarsest scale (from 1) that parts the row from the next one; 0 after the last
+    n_classes: int  # k, which is 2 for predictions of one event
+    n_distinct: int  # number of different predictions
 
     def shared_cells(self, n_scales: int) -> list[int]:
         """Number of cells that hold two or more rows, a scale each."""

@@ -39,36 +39,19 @@ class Format:
         The connection.
     files : StampedFiles
         The files, each found whole by `check`.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in messages.
-    endings : tuple of str
-        Endings of its files.
-    magic : bytes
-        First bytes of its files, where all have the same.
-    text_numbers, text_keys : bool
-        Whether numbers, and keys, are texts to its reader.
-    counts_rows : bool
-        Whether a file says how many rows it has, at no cost.
-    counting_reads : bool
-        Whether to count the rows is to read them.
-    is_scanned : bool
-        Whether it is read from a file system of pyarrow.
-    reads_folders, folders_are_twins : bool
-        Whether the names of folders are columns, and whether such a column beside one of the same name in the files is
-        refused.
     """
 
-    name: ClassVar[str]
-    endings: ClassVar[tuple[str, ...]] = ()
-    magic: ClassVar[bytes] = b""
+    name: ClassVar[str]  # what it is called in messages
+    endings: ClassVar[tuple[str, ...]] = ()  # endings of its files
+    magic: ClassVar[bytes] = b""  # first bytes of its files, where all have the same
+    # text_numbers, text_keys: whether numbers, and keys, are texts to its reader
     text_numbers: ClassVar[bool] = False
     text_keys: ClassVar[bool] = False
-    counts_rows: ClassVar[bool] = False
-    counting_reads: ClassVar[bool] = False
-    is_scanned: ClassVar[bool] = False
+    counts_rows: ClassVar[bool] = False  # whether a file says how many rows it has, at no cost
+    counting_reads: ClassVar[bool] = False  # whether to count the rows is to read them
+    is_scanned: ClassVar[bool] = False  # whether it is read from a file system of pyarrow
+    # reads_folders, folders_are_twins: whether the names of folders are columns, and whether such a column beside one
+    # of the same name in the files is refused
     reads_folders: ClassVar[bool] = True
     folders_are_twins: ClassVar[bool] = True
 
