@@ -53,10 +53,7 @@ class MissingLibraryError(ModuleNotFoundError):
 def optional(user: str, *libraries: str) -> Iterator[None]:
     """Import libraries within, for `user`; an error names a missing one, and how to install it.
 
-    Raises
-    ------
-    MissingLibraryError
-        If one of them is.
+    Raises MissingLibraryError if one of them is.
     """
     try:
         yield

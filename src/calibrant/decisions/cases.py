@@ -38,13 +38,7 @@ class Cases:
         trials: Column | None = None,
         groups: Any = None,
     ) -> Cases:
-        """Read a user's columns, once.
-
-        Raises
-        ------
-        InputError
-            As the door does, and if trials or groups cannot be used.
-        """
+        """Read a user's columns, once. InputError as the door does, and if trials or groups cannot be used."""
         y, v, w = read_columns(y_true, y_prob, sample_weight)
         y, v, w = y + 0.0, v + 0.0, None if w is None else w + 0.0  # copies, since a curve keeps them
         number = None if trials is None else read_trials(trials, v.size) + 0.0
@@ -55,10 +49,7 @@ class Cases:
     def single(self) -> Cases:
         """Trials as rows of their own, in an order that contents decide, so that sums do not depend on the one given.
 
-        Raises
-        ------
-        InputError
-            If events are no whole number of a row's trials, or there are too many trials to be held.
+        Raises InputError if events are no whole number of a row's trials, or there are too many trials to be held.
         """
         y, v, w, unit = self.y, self.v, self.w, self.unit
         if self.trials is not None:

@@ -56,12 +56,8 @@ def read_columns(
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return outcomes, predictions and weights as validated float64 arrays of one length.
 
-    A `batch` is a part of the rows that are asked about: its weights may all be zero.
-
-    Raises
-    ------
-    InputError
-        Naming the argument, the first bad row and what is allowed.
+    A `batch` is a part of the rows that are asked about: its weights may all be zero. Raises InputError naming the
+    argument, the first bad row and what is allowed.
     """
     columns = {"y_true": y_true, "y_prob": y_prob} | ({} if sample_weight is None else {"sample_weight": sample_weight})
     read = {name: _numbers(column, name) for name, column in columns.items()}

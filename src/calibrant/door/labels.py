@@ -27,10 +27,8 @@ def is_outcome(values: npt.NDArray[Any], outcome: npt.NDArray[np.float64]) -> bo
 def event_outcomes(y_true: Any, pos_label: Any) -> Any:
     """Outcomes for one column of probabilities: as they are without `pos_label`, else 1.0 where that label stands.
 
-    Raises
-    ------
-    InputError
-        If `pos_label` is given and there are more than two labels, a row has none, or `pos_label` is neither of two.
+    Raises InputError if `pos_label` is given and there are more than two labels, a row has none, or `pos_label` is
+    neither of two.
     """
     if pos_label is None:
         return y_true

@@ -21,12 +21,8 @@ except ImportError:  # Windows
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Write text beside its place and move it there at the end, so that no failure leaves half a file.
 
-    A file that is replaced keeps its permissions.
-
-    Raises
-    ------
-    FileError
-        If the folder is missing, the path is not a plain file or the disk refuses; an old file stays as it was.
+    A file that is replaced keeps its permissions. Raises FileError if the folder is missing, the path is not a plain
+    file or the disk refuses; an old file stays as it was.
     """
     write_whole_bytes(path, lambda file: file.write(text.encode()))
 
@@ -36,12 +32,8 @@ def alone_with(path: str | os.PathLike[str]) -> Iterator[None]:
     """Keep everyone else who asks so from a file while it is read, changed and written; wait for them first.
 
     The lock is held on a hidden file beside it, which goes when the lock does; that of a process that was killed is
-    free. Where the system has no such locks nothing is kept from anyone.
-
-    Raises
-    ------
-    FileError
-        If the folder cannot be written to.
+    free. Where the system has no such locks nothing is kept from anyone. Raises FileError if the folder cannot be
+    written to.
     """
     if fcntl is None:
         yield
@@ -75,13 +67,7 @@ def _locked(lock: Path) -> int:
 
 
 def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """`write_whole` of what `write` puts into the open file.
-
-    Raises
-    ------
-    FileError
-        As `write_whole`.
-    """
+    """`write_whole` of what `write` puts into the open file. FileError as `write_whole`."""
     target = Path(os.path.realpath(path))
     aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.part")
     try:

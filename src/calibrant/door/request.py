@@ -55,10 +55,7 @@ class Idle:
 def refuse_idle(table: tuple[Idle, ...], options: Collection[str], modes: Collection[str]) -> None:
     """Raise for the first option that was given and has no effect in one of these modes.
 
-    Raises
-    ------
-    InputError
-        It names the option.
+    Raises InputError that names the option.
     """
     for idle in table:
         if idle.mode in modes:

@@ -45,10 +45,7 @@ class Rows:
     ) -> Rows:
         """Read a user's columns, once.
 
-        Raises
-        ------
-        InputError
-            As the door does; if an outcome is neither 0 nor 1, or with trials no whole number of events.
+        Raises InputError as the door does; if an outcome is neither 0 nor 1, or with trials no whole number of events.
         """
         outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
         check_outcome_free(outcome_free_weights, weight, groups)
@@ -166,10 +163,7 @@ class Rows:
     def tested(self) -> Rows:
         """The rows as tests take them: those sampled by outcome without weights, at their chances in the file.
 
-        Raises
-        ------
-        InputError
-            If weights may tell outcomes, and rows are of trials, or too few of an outcome count.
+        Raises InputError if weights may tell outcomes, and rows are of trials, or too few of an outcome count.
         """
         if self.weight is None or self.outcome_free or (self.group is not None and self.fractions is None):
             return self
@@ -201,10 +195,7 @@ class Rows:
 def read_fractions(sampling_fractions: Any, **columns: Any) -> SamplingFractions | None:
     """Fractions by outcome, where they are given; they are weights themselves, of single outcomes.
 
-    Raises
-    ------
-    InputError
-        If they cannot be used, or stand beside one of these columns.
+    Raises InputError if they cannot be used, or stand beside one of these columns.
     """
     if sampling_fractions is None:
         return None

@@ -60,10 +60,7 @@ class Sample:
     def from_columns(cls, y_true: Column, y_prob: Column, sample_weight: Column | None = None) -> Sample:
         """Validate columns of one length and pool them.
 
-        Raises
-        ------
-        InputError
-            Naming the argument, the first bad row and what is allowed.
+        Raises InputError naming the argument, the first bad row and what is allowed.
         """
         return cls.of_arrays(*read_columns(y_true, y_prob, sample_weight))
 

@@ -37,10 +37,7 @@ class SamplingFractions:
     def read(cls, fractions: Any, name: str = "sampling_fractions") -> SamplingFractions:
         """Read {0: f0, 1: f1}, or the command line's "0:f0,1:f1".
 
-        Raises
-        ------
-        InputError
-            If it is no mapping of 0 and 1 to numbers in (0, 1].
+        Raises InputError if it is no mapping of 0 and 1 to numbers in (0, 1].
         """
         given = _mapping(fractions) if isinstance(fractions, str) else fractions
         if not isinstance(given, Mapping) or len(given) != 2:
@@ -136,10 +133,7 @@ def effective(weight: FloatArray) -> float:
 def check_effective(outcome: IntArray, weight: FloatArray) -> None:
     """Refuse weighted rows where too few of an outcome count, in effect, for their weights to be drawn again.
 
-    Raises
-    ------
-    InputError
-        If an outcome has fewer than about ten effective rows.
+    Raises InputError if an outcome has fewer than about ten effective rows.
     """
     for what, mask in (("with", outcome == 1), ("without", outcome != 1)):
         rows = effective(weight[mask])

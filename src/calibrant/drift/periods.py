@@ -179,10 +179,7 @@ def beside_reference(
 ) -> list[Period]:
     """The periods, those after the reference with the evidence of change since; `groups` are all rows in fine cells.
 
-    Raises
-    ------
-    InputError
-        If the reference is none of the periods, or the last, or rows belong to groups.
+    Raises InputError if the reference is none of the periods, or the last, or rows belong to groups.
     """
     if grouped:
         raise InputError("reference", "cannot be combined with groups: it compares single, independent rows")
@@ -253,12 +250,8 @@ def in_order(keys: Sequence[Any]) -> list[Any]:
     """Distinct periods in the order of time.
 
     Numbers and dates sort as they are. Texts do if all are whole numbers, ISO dates or times, one unit of time with one
-    number behind it ("day 9"), or numbers from a year downwards in one pattern ("2026-W9").
-
-    Raises
-    ------
-    InputError
-        If the order is not known, or two texts are the same period.
+    number behind it ("day 9"), or numbers from a year downwards in one pattern ("2026-W9"). Raises InputError if the
+    order is not known, or two texts are the same period.
     """
     if len(keys) < 2:
         return list(keys)

@@ -305,10 +305,7 @@ _DAY = re.compile(r"-?\d{4,}-\d\d-\d\d")
 def readings_since(names: Sequence[Any], groups: Groups, reference: Any, level: float) -> dict[int, ReferenceReading]:
     """Number of each period after the reference -> evidence of change since; `groups` are all rows in fine cells.
 
-    Raises
-    ------
-    InputError
-        If the reference is none of the periods, or the last.
+    Raises InputError if the reference is none of the periods, or the last.
     """
     base = _places(reference, names)
     number_of = {name: number for number, name in enumerate(names)}

@@ -115,10 +115,7 @@ def register(
 ) -> Callable[[F], F]:
     """Enter the decorated public function in the list of measures, and return it unchanged.
 
-    Raises
-    ------
-    ValueError
-        If a text is empty, or the function is not defined in a module of this room.
+    Raises ValueError if a text is empty, or the function is not defined in a module of this room.
     """
 
     def enter(function: F) -> F:

@@ -147,12 +147,7 @@ class SegmentCandidates:
 def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> SegmentCandidates:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 
-    The first is that of all rows.
-
-    Raises
-    ------
-    InputError
-        If there are none, or too many.
+    The first is that of all rows. Raises InputError if there are none, or too many.
     """
     v, count = units.prediction, units.count
     information = count * v * (1.0 - v)

@@ -91,10 +91,7 @@ def each_or_left_out(
 ) -> tuple[list[T], dict[str, str]]:
     """Readings of the features that can be used, and the reason why each of the others is left out.
 
-    Raises
-    ------
-    InputError
-        If a feature cannot be used and the user named it, or none is left.
+    Raises InputError if a feature cannot be used and the user named it, or none is left.
     """
     results, left_out = [], {}
     for name in names:

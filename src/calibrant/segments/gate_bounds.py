@@ -105,13 +105,7 @@ class OfRows:
         return self.totals.population_intervals(2.0 * len(self.candidates) * miss, self.max_weight)
 
     def called_off(self, request: Search) -> list[CalledOff]:
-        """Segments that `find_segments` flags in these rows.
-
-        Raises
-        ------
-        InputError
-            If nothing can be tested.
-        """
+        """Segments that `find_segments` flags in these rows. InputError if nothing can be tested."""
         if request.n_resamples > _FEW and request.level >= LEAST_LEVEL * (1 + request.n_resamples) / (1 + _FEW):
             # The first of the same redraws: where so many are as extreme, no others make the smallest p-value as small.
             _, _, search = searched(self.rows, self.features, replace(request, n_resamples=_FEW))
@@ -184,13 +178,7 @@ class OfSums:
         return self.totals.population_intervals(2.0 * len(self.summed) * miss)
 
     def called_off(self, request: Search) -> list[CalledOff]:
-        """Segments that `find_segments` flags in these sums.
-
-        Raises
-        ------
-        InputError
-            If nothing can be tested.
-        """
+        """Segments that `find_segments` flags in these sums. InputError if nothing can be tested."""
         candidates = summed_again(self.blocks, self.features, request)
         search = TailSearch.of(candidates, float(request.level))
         number, segments = _numbers(self.summed), []

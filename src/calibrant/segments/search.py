@@ -56,10 +56,7 @@ def many_in_groups() -> InputError:
 def taken_features(table: Table, names: Mapping[str, str], search: Search) -> tuple[str, ...]:
     """The columns that were named, or all others than those of `names`.
 
-    Raises
-    ------
-    InputError
-        If one of these was named, or there are no others.
+    Raises InputError if one of these was named, or there are no others.
     """
     option, features = search.option, search.features
     for argument, name in names.items():

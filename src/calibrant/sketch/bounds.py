@@ -220,10 +220,7 @@ BOUNDS: Mapping[str, Callable[..., float]] = {
 def error_bound(measure: str, sample: Sample, cells: Moments, **parameters: Any) -> float:
     """At least |answer on the sketch - answer on the rows|.
 
-    Raises
-    ------
-    InputError
-        If the measure is unknown or has no proved bound.
+    Raises InputError if the measure is unknown or has no proved bound.
     """
     if measure in BOUNDS:
         defaults = dict(measures()[measure].parameters)
@@ -313,10 +310,8 @@ def gate_of_cells(
 def draws_of_cells(sample: Sample, cells: Moments, max_weight: float | None) -> tuple[Sample, AnyDraws, float]:
     """The rows in these cells as a sample and as draws, and how far the sample's distance can be from theirs.
 
-    Raises
-    ------
-    InputError
-        If outcomes are event rates; if there are weights, and `max_weight` is not said, or seen to be exceeded.
+    Raises InputError if outcomes are event rates; if there are weights, and `max_weight` is not said, or seen to be
+    exceeded.
     """
     from calibrant.inference.bounds.draws import CellDraws, Draws
 

@@ -47,10 +47,7 @@ def rounding_of_plain_sums(n_terms: float) -> float:
 def read_cells(index: Any, cells: Any, resolution: int) -> tuple[IntArray, FloatArray]:
     """Cells and their numbers as arrays that obey every law of a cell.
 
-    Raises
-    ------
-    InputError
-        Naming the first cell that cannot be, and the law.
+    Raises InputError naming the first cell that cannot be, and the law.
     """
     index, cells = np.asarray(index), np.asarray(cells)
     if index.ndim != 1 or (index.dtype.kind not in "iu" and index.size):
@@ -181,10 +178,7 @@ def without_signs(column: Any) -> Any:
 def refuse_far(keys: Any, option: str) -> None:
     """Refuse days, times and durations that Python has no value for; `option` is who named the column.
 
-    Raises
-    ------
-    InputError
-        If there is one.
+    Raises InputError if there is one.
     """
     import pyarrow
     import pyarrow.compute as pc

@@ -46,10 +46,7 @@ class Groups:
     def in_groups(self, exclude_bad: bool) -> tuple[Groups, IntArray]:
         """Cells of good rows without their last key, and the group that each cell's rows belong to, which it says.
 
-        Raises
-        ------
-        InputError
-            If rows have no group and are not to be left out.
+        Raises InputError if rows have no group and are not to be left out.
         """
         *by, last = self.keys.columns
         group = ranks_of(self.keys.select(last))
@@ -70,10 +67,7 @@ class Groups:
     def of_trials(self) -> Groups:
         """Cells of single outcomes, of cells whose rows are shares of events and whose weights are their trials.
 
-        Raises
-        ------
-        InputError
-            If a cell's trials, or events, are no whole number.
+        Raises InputError if a cell's trials, or events, are no whole number.
         """
         cells = self.cells.copy()
         trials, events = cells[:, sketching.WEIGHT], cells[:, sketching.OUTCOME]
@@ -113,12 +107,8 @@ def good_groups(
     """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
 
     `of` is what a message begins with where there are none. The sums called as in `more` become columns of the cells
-    behind those of `MEASURED`; `option` is who named the keys.
-
-    Raises
-    ------
-    InputError
-        If rows are bad and not excluded, none is good, or an engine's sums are such as no rows have.
+    behind those of `MEASURED`; `option` is who named the keys. Raises InputError if rows are bad and not excluded, none
+    is good, or an engine's sums are such as no rows have.
     """
     if not exclude_bad:
         refuse_bad_rows(sums)
@@ -163,12 +153,7 @@ def rows_are(n: int) -> str:
 def refuse_bad_rows(cells: Any, first: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
     """Say how many rows have which fault, that of the first bad row first.
 
-    `first` gives that row of an argument, its words, and whether it holds no number.
-
-    Raises
-    ------
-    InputError
-        If rows are bad.
+    `first` gives that row of an argument, its words, and whether it holds no number. Raises InputError if rows are bad.
     """
     index = _array(cells["_cell"]).astype(np.int64)
     if not (index < 0).any():

@@ -14,10 +14,7 @@ _SIDE_BY_SIDE = "holds texts, numbers or truth values side by side; write all in
 def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[str, str], option: str) -> Any:
     """The columns under new names: new name -> argument and column of numbers, new name -> column of keys.
 
-    Raises
-    ------
-    InputError
-        If a column holds no numbers, or keys of several kinds.
+    Raises InputError if a column holds no numbers, or keys of several kinds.
     """
     import narwhals as nw
     import pyarrow

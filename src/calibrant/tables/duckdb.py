@@ -63,13 +63,7 @@ def group_relation(
 
 
 def refuse_nested(relation: Any, names: Sequence[str], option: str) -> None:
-    """Refuse columns of keys whose values hold several.
-
-    Raises
-    ------
-    InputError
-        Naming the column.
-    """
+    """Refuse columns of keys whose values hold several. InputError naming the column."""
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for name in names:
         if types[name].endswith("]") or types[name].startswith(("STRUCT", "MAP", "UNION", "VARIANT", "JSON")):
@@ -85,10 +79,7 @@ def in_plain_arrow(relation: Any, option: str) -> Any:
 def plain(table: Any, option: str) -> Any:
     """A table of Arrow that DuckDB gave: instants are in UTC, and durations are such that they can be sorted and kept.
 
-    Raises
-    ------
-    InputError
-        If a duration is longer than microseconds can count.
+    Raises InputError if a duration is longer than microseconds can count.
     """
     import pyarrow
 

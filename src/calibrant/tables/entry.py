@@ -49,10 +49,7 @@ def open_table(
 def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
     """Have all rows of each of these tables count as other ones, even where they are equal.
 
-    Raises
-    ------
-    InputError
-        If nothing compares the rows of any: they are sums, or in memory.
+    Raises InputError if nothing compares the rows of any: they are sums, or in memory.
     """
     compared = [each for each in tables if each.compared]
     if not compared:
@@ -102,10 +99,7 @@ _PATIENCE = 15.0
 def filesystem_of(filesystem: Any) -> Any:
     """The file system of pyarrow that is meant; keys and regions are taken from the environment, as pyarrow does.
 
-    Raises
-    ------
-    InputError
-        If it is none, or none of that name is known.
+    Raises InputError if it is none, or none of that name is known.
     """
     from pyarrow import fs
 

@@ -77,13 +77,7 @@ class Featured:
         self._schema = table.held.collect_schema()
 
     def kind(self, name: str) -> Kind:
-        """Whether a column holds numbers or categories.
-
-        Raises
-        ------
-        InputError
-            If it holds neither.
-        """
+        """Whether a column holds numbers or categories. InputError if it holds neither."""
         dtype = self._schema[name]
         if self.is_day(name):
             return "number"
@@ -111,10 +105,7 @@ class Featured:
     def pieces(self, name: str) -> Pieces:
         """Numbers of a column in up to 65,536 pieces.
 
-        Raises
-        ------
-        InputError
-            If they cannot be cut, or are those of the outcomes or the predictions.
+        Raises InputError if they cannot be cut, or are those of the outcomes or the predictions.
         """
         x, missing = self._number(name)
         columns: dict[str, Any] = {"_x": nw.when(~missing).then(x)}
@@ -184,20 +175,14 @@ class Featured:
     def at_ranks(self, name: str, pieces: Pieces, ranks: IntArray) -> Pieces:
         """The same with the numbers of these ranks in pieces of one value.
 
-        Raises
-        ------
-        InputError
-            If the numbers lie too unevenly.
+        Raises InputError if the numbers lie too unevenly.
         """
         return self._parted_until(name, pieces, lambda held: np.unique(held.holding(ranks)))
 
     def one_by_one(self, name: str, pieces: Pieces, most: int) -> Pieces:
         """The same with each number in a piece of its own, if there are no more than so many.
 
-        Raises
-        ------
-        InputError
-            If the numbers lie too unevenly.
+        Raises InputError if the numbers lie too unevenly.
         """
         none = np.zeros(0, np.int64)
         return self._parted_until(
@@ -216,10 +201,7 @@ class Featured:
     def values(self, name: str) -> tuple[list[Any], IntArray, int]:
         """Categories of a column in the order of their values, rows of each, and rows without one.
 
-        Raises
-        ------
-        InputError
-            If there are too many.
+        Raises InputError if there are too many.
         """
         column = self._category(name)
         sample = _here(self._rows.head(_FIRST).select(_s0=column))["_s0"]

@@ -303,10 +303,8 @@ class OpenedDataset(InDuckDB):
     def on(cls, filesystem: Any, path: str, pos_label: Any = None) -> OpenedDataset:
         """Open what a path, a folder or a pattern stands for on a file system.
 
-        Raises
-        ------
-        FileError
-            If there is no such file, files are of several kinds, or have other columns than their folders say.
+        Raises FileError if there is no such file, files are of several kinds, or have other columns than their folders
+        say.
         """
         with as_read(path, "a dataset"):
             listed = on_filesystem(filesystem, path)

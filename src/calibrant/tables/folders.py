@@ -60,10 +60,7 @@ def _all_are(texts: Sequence[str | None], kind: str) -> bool:
 def check_folder_columns(files: Sequence[str], path: str) -> None:
     """Refuse files if some lie in folders that stand for other columns, which would be lost.
 
-    Raises
-    ------
-    FileError
-        Naming two of them.
+    Raises FileError naming two of them.
     """
     firsts: dict[tuple[str, ...], str] = {}
     for file in files:
@@ -148,10 +145,7 @@ class StampedFiles(list[str]):
     def unchanged(self) -> Iterator[None]:
         """Read the files within; a file that is another one now is the first error, before any other.
 
-        Raises
-        ------
-        FileError
-            If one was replaced, written to, cut or removed since its stamp was taken.
+        Raises FileError if one was replaced, written to, cut or removed since its stamp was taken.
         """
         try:
             yield
@@ -162,13 +156,7 @@ class StampedFiles(list[str]):
         self.check()
 
     def check(self) -> None:
-        """Compare stamps.
-
-        Raises
-        ------
-        FileError
-            As `unchanged`.
-        """
+        """Compare stamps. FileError as `unchanged`."""
         for (file, before), now in zip(self._stamps.items(), self._state(list(self._stamps)), strict=True):
             if before != now:
                 what = "is gone" if now is None else "was changed"

@@ -17,12 +17,8 @@ from calibrant.tables.formats.registry import check_whole
 def input_files(path: str) -> StampedFiles:
     """Return the files that a path, a folder or a pattern stands for; one of that very name goes before the pattern.
 
-    Each is stamped, then checked: who reads it afterwards asks whether it is still the same.
-
-    Raises
-    ------
-    FileError
-        If there is none, or one is no plain file, empty, or cut or damaged, or one is there twice.
+    Each is stamped, then checked: who reads it afterwards asks whether it is still the same. Raises FileError if there
+    is none, or one is no plain file, empty, or cut or damaged, or one is there twice.
     """
     try:
         path.encode()
@@ -65,10 +61,7 @@ def _checked(names: Sequence[str]) -> StampedFiles:
 def in_folder(folder: str) -> list[str]:
     """All files in a folder of this machine and in the folders within, in order, without the hidden ones.
 
-    Raises
-    ------
-    FileError
-        If there is none, or a link leads back to a folder above it.
+    Raises FileError if there is none, or a link leads back to a folder above it.
     """
     files, places = [], set()
     for here, below, names in os.walk(folder, followlinks=True, onerror=_unreadable):
@@ -90,10 +83,7 @@ def name_of(path: str | os.PathLike[str]) -> str:
 def refuse_same_file(files: Iterable[str]) -> None:
     """Refuse a file that is named twice, under one name or as a link: its rows would count twice.
 
-    Raises
-    ------
-    FileError
-        Naming both.
+    Raises FileError naming both.
     """
     firsts: dict[object, tuple[int, str]] = {}
     for at, file in enumerate(files):
@@ -108,10 +98,7 @@ def refuse_same_file(files: Iterable[str]) -> None:
 def on_filesystem(filesystem: object, path: str) -> list[tuple[str, int]]:
     """Name and bytes of the files that a path, a folder or a pattern stands for on a file system of pyarrow.
 
-    Raises
-    ------
-    FileError
-        If there is none, or one is empty.
+    Raises FileError if there is none, or one is empty.
     """
     from pyarrow.fs import FileSelector, FileSystem, FileType
 

@@ -46,10 +46,7 @@ _WRITE = "write each value in one way; of codes put a letter before each, or kee
 def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool, pos_label: Any = None) -> dict[str, str]:
     """Argument -> its column as a DOUBLE in SQL, null where a text holds no number; with a label 1 where that stands.
 
-    Raises
-    ------
-    FileError
-        If a column that has a type holds no numbers.
+    Raises FileError if a column that has a type holds no numbers.
     """
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     labels, numbers = {}, dict(names)
@@ -85,13 +82,7 @@ def _literal(text: str) -> str:
 def fetch(
     relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], path: str, n_files: int
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Argument -> the numbers of its column.
-
-    Raises
-    ------
-    FileError
-        If there are no rows, or one holds no number.
-    """
+    """Argument -> the numbers of its column. FileError if there are no rows, or one holds no number."""
     fetched = _fetched(relation, numbers, path)
     missing = {argument: np.ma.getmaskarray(values) for argument, values in fetched.items()}
     arrays = {
@@ -119,13 +110,7 @@ def _place(argument: str) -> int:
 def fetch_good(
     relation: Any, numbers: Mapping[str, str], path: str
 ) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
-    """Argument -> the numbers of its column in the rows that are good, and which are.
-
-    Raises
-    ------
-    FileError
-        If no row is good.
-    """
+    """Argument -> the numbers of its column in the rows that are good, and which are. FileError if no row is good."""
     arrays = {
         argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
         for argument, values in _fetched(relation, numbers, path).items()
@@ -139,10 +124,7 @@ def fetch_good(
 def feature_sql(relation: Any, names: Sequence[str], option: str, *, as_text: bool) -> dict[str, str]:
     """Name -> its column in SQL; of text files as numbers, or as times, where every text is one and none is lost.
 
-    Raises
-    ------
-    FileError
-        If several texts are one number, and it cannot be told which of the two is meant.
+    Raises FileError if several texts are one number, and it cannot be told which of the two is meant.
     """
     sql = {name: quoted(name) for name in names}
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
@@ -163,10 +145,7 @@ def feature_sql(relation: Any, names: Sequence[str], option: str, *, as_text: bo
 def _are_values(relation: Any, name: str, kind: str, option: str) -> bool:
     """Whether texts that are all numbers, or times, are meant as such: not where they are few and two are one number.
 
-    Raises
-    ------
-    FileError
-        If that cannot be told.
+    Raises FileError if that cannot be told.
     """
     column = quoted(name)
     value = f"TRY_CAST({column} AS {kind})" + (" + 0.0" if kind == "DOUBLE" else "")  # minus zero as zero

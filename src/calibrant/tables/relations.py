@@ -143,10 +143,7 @@ class InDuckDB(Table):
     def _count_once(self, names: Mapping[str, str], arrays: Mapping[str, Any] | None = None) -> None:
         """Refuse, once, files that hold the same rows, and one whose rows, which are these, are there twice.
 
-        Raises
-        ------
-        FileError
-            Naming them.
+        Raises FileError naming them.
         """
         if self._once or self.distinct or "y_true" not in names:
             return

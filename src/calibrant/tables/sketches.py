@@ -37,13 +37,7 @@ def hold_sketches(files: Sequence[str]) -> bool:
 
 
 def open_sketches(path: str) -> KeptSketches:
-    """The sketches of a file, a folder or a pattern.
-
-    Raises
-    ------
-    FileError
-        If they are none.
-    """
+    """The sketches of a file, a folder or a pattern. FileError if they are none."""
     files = input_files(path)
     with files.unchanged():
         of_sketches = hold_sketches(files)
@@ -176,10 +170,7 @@ class KeptSketches(Table):
     def stored(self, numbers: Iterable[int] | None = None) -> Iterator[tuple[int, str, Stored]]:
         """Number, whereabouts and contents of each sketch, one after the other; all can be added to one another.
 
-        Raises
-        ------
-        FileError
-            Naming the sketch that is damaged, or of another resolution than the first.
+        Raises FileError naming the sketch that is damaged, or of another resolution than the first.
         """
         if self._one is not None:
             self._of_distinct = self._one.distinct
@@ -226,13 +217,7 @@ class KeptSketches(Table):
         refuse(find_overlap([claims[i] for i in at], apart=apart), [names[i] for i in at], FileError, "file")
 
     def counted(self) -> tuple[tuple[str, int], ...]:
-        """The rows of each file, once it is seen that none holds those of others.
-
-        Raises
-        ------
-        FileError
-            Naming those that do.
-        """
+        """The rows of each file, once it is seen that none holds those of others. FileError naming those that do."""
         rows = dict.fromkeys(self.files, 0)
         ends = np.cumsum([len(self._keys_of(file)) for file in self.files])
         for at, _, sketch in self.stored():
@@ -267,10 +252,7 @@ class KeptSketches(Table):
     ) -> Groups:
         """Cells of all sketches by key, as wide as asked for.
 
-        Raises
-        ------
-        InputError
-            If weights cannot be used. FileError if the cells of the sketches are wider than asked for.
+        Raises InputError if weights cannot be used. FileError if the cells of the sketches are wider than asked for.
         """
         if exclude_bad:
             self._of_rows("exclude_bad")
@@ -305,13 +287,7 @@ class KeptSketches(Table):
         unweighted: bool = False,
         grouped_by: Sequence[str] = (),  # noqa: ARG002 - as of all tables
     ) -> Chosen:
-        """No columns: they were chosen when the sketches were made.
-
-        Raises
-        ------
-        InputError
-            If one is asked for.
-        """
+        """No columns: they were chosen when the sketches were made. InputError if one is asked for."""
         columns = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight, "unweighted": unweighted or None}
         for argument, name in columns.items():
             if name is not None:
@@ -319,13 +295,7 @@ class KeptSketches(Table):
         return Chosen({}, ())
 
     def choose_classes(self, y_prob: str | None) -> None:
-        """No columns of classes.
-
-        Raises
-        ------
-        InputError
-            If one is asked for.
-        """
+        """No columns of classes. InputError if one is asked for."""
         if y_prob is not None:
             self._of_rows("y_prob")
 

@@ -200,13 +200,7 @@ class Table(ABC):
         return {}
 
     def check(self, request: AuditRequest) -> None:  # noqa: B027 - most can sum all that is asked for
-        """Refuse what a table that is summed cannot answer.
-
-        Raises
-        ------
-        InputError
-            Naming the option.
-        """
+        """Refuse what a table that is summed cannot answer. InputError naming the option."""
 
     def note(self, rows: str, cells: str) -> str:
         """Sentence on how its rows, so many in words, were summed into cells."""
@@ -344,12 +338,8 @@ class Table(ABC):
         """Columns as asked for, or guessed by their usual names.
 
         A column of weights is taken by its usual name unless `unweighted` says to leave it out. Columns that rows will
-        be `grouped_by` are not suspected of holding weights.
-
-        Raises
-        ------
-        InputError
-            If a column is not there, or it is not known which one is meant.
+        be `grouped_by` are not suspected of holding weights. Raises InputError if a column is not there, or it is not
+        known which one is meant.
         """
         columns = asked_columns(y_true, y_prob, sample_weight, unweighted)
         return Chosen(*choose_columns(columns, self.columns, self.twins, grouped_by))
@@ -359,10 +349,7 @@ class Table(ABC):
     ) -> dict[str, str]:
         """Argument -> column where each is named; one that may hold weights is asked about, unless left out.
 
-        Raises
-        ------
-        InputError
-            If it is both named and left out, or not spoken of.
+        Raises InputError if it is both named and left out, or not spoken of.
         """
         columns = asked_columns(y_true, y_prob, sample_weight, unweighted)
         names = {argument: name for argument, name in columns.items() if name is not None}
@@ -375,10 +362,7 @@ class Table(ABC):
     def require(self, names: Sequence[str], option: str) -> None:
         """Raise unless each of the names is that of one column; `option` is who named them.
 
-        Raises
-        ------
-        InputError
-            If it is of none, or of several.
+        Raises InputError if it is of none, or of several.
         """
         for name in names:
             refuse_twins(name, self.twins, option)
@@ -464,13 +448,9 @@ def choose_classes(y_prob: str | None, names: Sequence[str], twins: Mapping[str,
     """Return the columns of class probabilities; None where there is one column of predictions.
 
     `y_prob` may list names with commas, or hold a pattern such as ``p*``; without it, columns whose names are a usual
-    stem and consecutive numbers are taken (p0 ... p9), unless a column has a usual name of single predictions.
-
-    Raises
-    ------
-    InputError
-        If a pattern fits fewer than two columns, or it is not known which columns are meant: names that the reader does
-        not tell apart, two of one number, or two stems with several columns.
+    stem and consecutive numbers are taken (p0 ... p9), unless a column has a usual name of single predictions. Raises
+    InputError if a pattern fits fewer than two columns, or it is not known which columns are meant: names that the
+    reader does not tell apart, two of one number, or two stems with several columns.
     """
     columns = _asked(y_prob, names)
     for name in columns or ():

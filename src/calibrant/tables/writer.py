@@ -53,10 +53,8 @@ class Written(NamedTuple):
 def check_place(path: str | os.PathLike[str], by: Sequence[str], overwrite: bool) -> None:
     """Refuse, before any work, a place where sketches cannot be written.
 
-    Raises
-    ------
-    FileError
-        If there is a file already and it is not said that it may go, or its ending is that of no such file.
+    Raises FileError if there is a file already and it is not said that it may go, or its ending is that of no such
+    file.
     """
     place = Path(path)
     ending = place.suffix.lower()
@@ -78,10 +76,7 @@ def write_rows(
 ) -> Written:
     """Write the sketch of a table's rows, or one for each combination of key columns; `check_place` was asked before.
 
-    Raises
-    ------
-    InputError
-        If a column cannot be used or rows are bad. FileError if the place cannot be written to.
+    Raises InputError if a column cannot be used or rows are bad. FileError if the place cannot be written to.
     """
     _check_keys(by)
     if not by:
@@ -110,11 +105,8 @@ def keep_merged(
 ) -> Written:
     """Add up sketches, all of them or those of one key, and write the sum.
 
-    Raises
-    ------
-    FileError
-        If one is damaged or cannot be added to the others, or holds the rows of others, or the place cannot be
-        written to.
+    Raises FileError if one is damaged or cannot be added to the others, or holds the rows of others, or the place
+    cannot be written to.
     """
     import pyarrow
 

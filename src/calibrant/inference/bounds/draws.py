@@ -38,13 +38,8 @@ def read_draws(
     """Read columns, once; a `batch` as in `read_columns`.
 
     Rows that were sampled by outcome are draws of the file's law, whose weights are known beforehand; of groups of them
-    `max_weight` is needed.
-
-    Raises
-    ------
-    InputError
-        As the door does; if outcomes are shares without trials; if rows can weigh differently and `max_weight` is not
-        said, or is exceeded.
+    `max_weight` is needed. Raises InputError as the door does; if outcomes are shares without trials; if rows can weigh
+    differently and `max_weight` is not said, or is exceeded.
     """
     fractions = read_fractions(sampling_fractions, sample_weight=sample_weight, trials=trials)
     if fractions is None and sample_weight is None and trials is None and groups is None:
@@ -334,10 +329,7 @@ class CellDraws:
     def of_sample(cls, sample: Sample, max_weight: float, slack: float) -> CellDraws:
         """Cells of outcomes 0 or 1.
 
-        Raises
-        ------
-        InputError
-            If `max_weight` is no weight, or the sums show that a row weighs more.
+        Raises InputError if `max_weight` is no weight, or the sums show that a row weighs more.
         """
         most = positive(max_weight, "max_weight")
         share = _rounding(sample.count)

@@ -524,10 +524,7 @@ class AnytimeEnds:
     ) -> AnytimeEnds:
         """From all rows so far, whose own distance may differ by `moved`, and what was proved before.
 
-        Raises
-        ------
-        InputError
-            If both ends cannot hold of one population.
+        Raises InputError if both ends cannot hold of one population.
         """
         near = sample_distance(rows)
         distance = Bracket(max(0.0, near.lower - moved), near.upper + moved)

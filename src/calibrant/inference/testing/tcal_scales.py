@@ -22,10 +22,7 @@ def dyadic_scales(n: int, n_classes: int = 2) -> tuple[int, ...]:
 def smooth_scale(n: int, n_classes: int, smoothness: float) -> int:
     """Bins per unit, floor(n^(2 / (4 s + K - 1))), of the test for Hölder smoothness s.
 
-    Raises
-    ------
-    InputError
-        If that is a single bin, which would test the mean alone.
+    Raises InputError if that is a single bin, which would test the mean alone.
     """
     exponent = (4.0 * smoothness + n_classes - 1.0) / 2.0
     m = int(float(n) ** (1.0 / exponent))

@@ -62,10 +62,7 @@ class Format:
     def check(cls, file: str) -> None:
         """Refuse a file that is not whole, as far as that shows before its columns are known.
 
-        Raises
-        ------
-        FileError
-            If it is cut or damaged.
+        Raises FileError if it is cut or damaged.
         """
 
     @classmethod
@@ -196,10 +193,7 @@ def is_compressed(file: str) -> bool:
 def check_compressed(file: str) -> None:
     """Decompress a .gz or .zst file to its end, once, and look at the checksums.
 
-    Raises
-    ------
-    FileError
-        If the file is cut, damaged or followed by something else.
+    Raises FileError if the file is cut, damaged or followed by something else.
     """
     if is_compressed(file):
         unpacked_ends(file)

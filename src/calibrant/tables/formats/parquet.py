@@ -111,12 +111,8 @@ def parquet_columns(connection: Any, files: Sequence[str]) -> dict[str, list[tup
 def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
     """Look at the checksums of a Parquet file's pages, in the columns that are read, if its writer gave any.
 
-    Where the pages begin is asked of DuckDB: of a damaged file pyarrow's answer to that ends the process.
-
-    Raises
-    ------
-    FileError
-        If one does not hold.
+    Where the pages begin is asked of DuckDB: of a damaged file pyarrow's answer to that ends the process. Raises
+    FileError if one does not hold.
     """
     import pyarrow
     import pyarrow.parquet
@@ -256,10 +252,7 @@ def arrow_source(file: str) -> Any:
 def check_arrow_stream(file: str) -> None:
     """Walk an Arrow stream's messages to its mark of the end; without it nothing tells a whole stream from a cut one.
 
-    Raises
-    ------
-    FileError
-        If the mark is not there, or something follows it.
+    Raises FileError if the mark is not there, or something follows it.
     """
     import pyarrow
     import pyarrow.ipc

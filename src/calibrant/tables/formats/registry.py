@@ -43,13 +43,7 @@ def format_of(path: str) -> type[Format] | None:
 
 
 def format_of_all(files: Sequence[str], path: str) -> type[Format]:
-    """The one format of all files.
-
-    Raises
-    ------
-    FileError
-        If they have several, or the ending of one is not known.
-    """
+    """The one format of all files. FileError if they have several, or the ending of one is not known."""
     first: dict[type[Format], str] = {}
     for file in files:
         known = format_of(file)
@@ -71,13 +65,7 @@ def format_of_dataset(dataset: Any) -> type[Format]:
 
 
 def check_whole(file: str) -> None:
-    """Refuse a file that is cut or damaged, as far as that shows before its columns are known.
-
-    Raises
-    ------
-    FileError
-        If it is.
-    """
+    """Refuse a file that is cut or damaged, as far as that shows before its columns are known. FileError if it is."""
     base.check_compressed(file)
     known = format_of(file)
     if known is not None:

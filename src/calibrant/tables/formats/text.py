@@ -263,10 +263,7 @@ _CLOSES = re.compile(r'^[^"]*" *(?:[,;\t|]|$)')  # and the first
 def refuse_named_line(problem: str, files: Sequence[str]) -> None:
     """Refuse the file that DuckDB's message names for a lost quotation mark or a line of other columns.
 
-    Raises
-    ------
-    FileError
-        If it says that.
+    Raises FileError if it says that.
     """
     named = _ITS_FILE.search(problem)
     file = named[1] if named else files[0]
@@ -283,13 +280,9 @@ def refuse_named_line(problem: str, files: Sequence[str]) -> None:
 def refuse_lost_quote(file: str) -> None:
     """Look through a text file that DuckDB could not read for a quotation mark that opens and is never closed.
 
-    Only a line with an odd number of them opens or closes a text of several lines, and one that opens such a text
-    while another is open shows that the other was not meant to be.
-
-    Raises
-    ------
-    FileError
-        If there is one, with the line in which it is.
+    Only a line with an odd number of them opens or closes a text of several lines, and one that opens such a text while
+    another is open shows that the other was not meant to be. Raises FileError if there is one, with the line in which
+    it is.
     """
     lost = None
     with text_of(file) as stream:
@@ -310,10 +303,8 @@ def refuse_lost_quote(file: str) -> None:
 def refuse_uneven_line(file: str) -> None:
     """Look at the first lines of a text file, where DuckDB could not tell how it is written.
 
-    Raises
-    ------
-    FileError
-        If one has another number of columns than the first, under the only delimiter that makes most agree.
+    Raises FileError if one has another number of columns than the first, under the only delimiter that makes most
+    agree.
     """
     delimiter = _delimiter(file)
     if delimiter is None:
