@@ -16,8 +16,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from calibrant.cli.terminal import tell_junit
+from calibrant.door.lists import in_list
 from calibrant.door.request import Kind, Option, Request
-from calibrant.door.values import in_list
 from calibrant.exits import BAD_INPUT, OPTIONS, tell
 
 

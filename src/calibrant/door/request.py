@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.values import in_list
+from calibrant.door.lists import in_list
 
 if TYPE_CHECKING:
     from calibrant.door.arguments import RandomState
