@@ -36,32 +36,16 @@ _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a pag
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Finding):
-    """Audits of two predictors or more.
+    """Audits of two predictors or more."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        What they are called.
-    audits : tuple of Audit
-        Their audits.
-    result : ComparisonResult or None
-        Of two, the paired comparison of their smooth errors; None where the rows are not the same.
-    pairs : PairwiseComparison or None
-        Of more, the comparison of every pair; None where the rows are not the same.
-    not_compared : str or None
-        Why there is neither.
-    seed : int or None
-        Gives the audits and the comparison again; None where they do not share one.
-    same_items : int or None
-        Number of items that all were asked about, with outcomes of their own; None where outcomes are the same.
-    """
-
-    names: tuple[str, ...]
-    audits: tuple[Audit, ...]
+    names: tuple[str, ...]  # what they are called
+    audits: tuple[Audit, ...]  # their audits
+    # of two, the paired comparison of their smooth errors; None where the rows are not the same
     result: ComparisonResult | None
-    pairs: PairwiseComparison | None
-    not_compared: str | None
-    seed: int | None = None
+    pairs: PairwiseComparison | None  # of more, the comparison of every pair; None where the rows are not the same
+    not_compared: str | None  # why there is neither
+    seed: int | None = None  # gives the audits and the comparison again; None where they do not share one
+    # number of items that all were asked about, with outcomes of their own; None where outcomes are the same
     same_items: int | None = None
 
     def __repr__(self) -> str:
@@ -251,12 +235,7 @@ def compare(
     """Set audits side by side; where all are of the same rows or items, in the same groups, test the differences.
 
     `items` are ids of what each audit's rows are about, None where unknown, or that rows follow one another alike;
-    `explicit` says that the user gave them.
-
-    Raises
-    ------
-    InputError
-        If items do not match, or were given without effect.
+    `explicit` says that the user gave them. Raises InputError if items do not match, or were given without effect.
     """
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):

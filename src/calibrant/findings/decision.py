@@ -143,21 +143,12 @@ class Answer(Result):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the answer depends on.
+    """What the answer depends on."""
 
-    Attributes
-    ----------
-    proved : bool
-        Whether an error is proved.
-    bound : str or None
-        Whether the population's distance is proved within the limit, or beyond; None where nothing bounds it.
-    cost : str
-        Whether an error that is within the limit costs little of the log loss, much, or that is "open".
-    """
-
-    proved: bool
+    proved: bool  # whether an error is proved
+    # whether the population's distance is proved within the limit, or beyond; None where nothing bounds it
     bound: Verdict | None
-    cost: Stakes
+    cost: Stakes  # whether an error that is within the limit costs little of the log loss, much, or that is "open"
 
 
 _OPEN: tuple[tuple[Verdict | None, Stakes], ...] = tuple(

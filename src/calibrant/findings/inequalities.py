@@ -83,22 +83,15 @@ class Inequality(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ties(Result):
-    """Inequalities between the measures of one sample.
-
-    Attributes
-    ----------
-    inequalities : tuple of Inequality
-        Every inequality whose two sides are known.
-    true_distance, lower_distance_bracket : Bracket
-        Where the true distance from calibration, for any features, and the lower distance must lie.
-    proofs_of_true, proofs_of_lower : tuple of str
-        What proves the lower and the upper end of each.
-    """
+    """Inequalities between the measures of one sample."""
 
     _parts = "inequalities"
-    inequalities: tuple[Inequality, ...]
+    inequalities: tuple[Inequality, ...]  # every inequality whose two sides are known
+    # true_distance, lower_distance_bracket: where the true distance from calibration, for any features, and the lower
+    # distance must lie
     true_distance: Bracket
     lower_distance_bracket: Bracket
+    # proofs_of_true, proofs_of_lower: what proves the lower and the upper end of each
     proofs_of_true: tuple[str, str]
     proofs_of_lower: tuple[str, str]
 

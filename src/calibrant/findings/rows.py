@@ -23,21 +23,11 @@ from calibrant.inference.bounds.draws import Draws, draws_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """Rows that were read and checked.
+    """Rows that were read and checked."""
 
-    Attributes
-    ----------
-    sample : Sample
-        The rows, pooled by prediction.
-    rows : Rows or None
-        The same one by one, where weights, trials or groups tell them apart.
-    draws : Draws or None
-        The same as draws from a population, where the most that one can weigh is known.
-    """
-
-    sample: Sample
-    rows: Rows | None = None
-    draws: Draws | None = None
+    sample: Sample  # the rows, pooled by prediction
+    rows: Rows | None = None  # the same one by one, where weights, trials or groups tell them apart
+    draws: Draws | None = None  # the same as draws from a population, where the most that one can weigh is known
 
 
 def given(
@@ -53,12 +43,8 @@ def given(
 ) -> Given:
     """Take validated columns with the user's trials and groups, and the most that one draw can weigh, if it is said.
 
-    Rows that were sampled by outcome describe their population by weights, which are known beforehand.
-
-    Raises
-    ------
-    InputError
-        If trials, groups or `max_weight` cannot be used; of event rates in groups trials are needed.
+    Rows that were sampled by outcome describe their population by weights, which are known beforehand. Raises
+    InputError if trials, groups or `max_weight` cannot be used; of event rates in groups trials are needed.
     """
     fractions = read_fractions(sampling_fractions, sample_weight=weight, trials=trials)
     if fractions is not None:

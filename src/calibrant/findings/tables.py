@@ -601,10 +601,7 @@ _WAYS = Ways("give a list of two names to eight, or one as text", "say --y-prob 
 def check_forecasts(names: Sequence[str]) -> tuple[str, ...]:
     """Names of two forecasts or more, each of one column, as `audit_table` takes them.
 
-    Raises
-    ------
-    InputError
-        If they are fewer or too many, or one stands twice or for several columns.
+    Raises InputError if they are fewer or too many, or one stands twice or for several columns.
     """
     if isinstance(names, bytes) or not isinstance(names, Sequence):
         raise InputError("y_prob", f"is {names!r:.40}", allowed=_WAYS)
@@ -625,10 +622,7 @@ def check_forecasts(names: Sequence[str]) -> tuple[str, ...]:
 def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, listener: Listener) -> Comparison:
     """Audit each forecast, and compare them as files that hold the same rows are compared.
 
-    Raises
-    ------
-    InputError
-        As `audit_table`, if a column cannot be used or rows are bad.
+    Raises InputError as `audit_table`, if a column cannot be used or rows are bad.
     """
     forecasts = check_forecasts(names)
     table.require(forecasts, "y_prob")
@@ -661,10 +655,7 @@ def keep_rows(
 ) -> Written:
     """Write the sketch of a table's rows, or one for each combination of the columns that are asked for.
 
-    Raises
-    ------
-    InputError
-        If a column cannot be used or rows are bad. FileError if the place cannot be written to.
+    Raises InputError if a column cannot be used or rows are bad. FileError if the place cannot be written to.
     """
     check_place(path, request.by, overwrite)
     if not table.has_rows:

@@ -45,10 +45,7 @@ class Finding(Result):
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML report, whole or not at all.
 
-        Raises
-        ------
-        FileError
-            If the file cannot be written; an old file stays as it was.
+        Raises FileError if the file cannot be written; an old file stays as it was.
         """
         # The file is opened before anything is drawn, which takes seconds.
         write_whole_bytes(path, lambda file: file.write(view("html", "document")(self).encode()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.decisions.group_line import group_line
+from calibrant.decisions.line import group_line
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample

@@ -9,29 +9,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Provenance of rows, of one file or of all that a state holds.
+    """Provenance of rows, of one file or of all that a state holds."""
 
-    Attributes
-    ----------
-    columns : mapping of str to str
-        Argument -> column.
-    unweighted, exclude_bad, distinct : bool
-        Whether columns of weights, or bad rows, were to be left out, and sources taken as distinct rows, of any file.
-    pos_label : str or None
-        Label of the event.
-    perhaps_groups : str or None
-        A column whose name says that its rows may belong together.
-    complete : bool
-        Whether all that was left out is known: not of a sketch, nor of states before layout 4.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)  # argument -> column
+    # unweighted, exclude_bad, distinct: whether columns of weights, or bad rows, were to be left out, and sources taken
+    # as distinct rows, of any file
     unweighted: bool = False
     exclude_bad: bool = False
     distinct: bool = False
-    pos_label: str | None = None
-    perhaps_groups: str | None = None
-    complete: bool = True
+    pos_label: str | None = None  # label of the event
+    perhaps_groups: str | None = None  # a column whose name says that its rows may belong together
+    complete: bool = True  # whether all that was left out is known: not of a sketch, nor of states before layout 4
 
     def changes(self, later: Provenance) -> Iterator[tuple[str, str, str]]:
         """Argument, what it was, and what it is in a later file, of each that may not change."""

@@ -49,24 +49,13 @@ NOTHING = Asides()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Check(Result):
-    """One check of a gate.
+    """One check of a gate."""
 
-    Attributes
-    ----------
-    name : str
-        What it is of, in words.
-    kind : {"rows", "segment", "baseline", "found"}
-        All rows, those of one segment, against a baseline, or of all segments that features make.
-    result : GateResult, RegretBounds, NotWorse or BoundedSegments
-        What is proved.
-    asides : Asides
-        What is said beside it; of all rows alone.
-    """
-
-    name: str
+    name: str  # what it is of, in words
+    # all rows, those of one segment, against a baseline, or of all segments that features make
     kind: Literal["rows", "segment", "baseline", "found"]
-    result: GateResult | RegretBounds | NotWorse | BoundedSegments
-    asides: Asides = NOTHING
+    result: GateResult | RegretBounds | NotWorse | BoundedSegments  # what is proved
+    asides: Asides = NOTHING  # what is said beside it; of all rows alone
 
     @property
     def verdict(self) -> Said:
@@ -117,24 +106,15 @@ class Check(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gated(Result):
-    """The checks of a gate; the first is of all rows.
-
-    Attributes
-    ----------
-    title : str
-        What was gated.
-    checks : tuple of Check
-        All of them. Each "within" is wrong with probability at most the level, which is enough for all together to be:
-        one check that should not have passed must have. Among them "beyond" shares the level, so that each of those
-        that are named is beyond, except with that probability.
-    premises : Premises
-        What they take as given, and did not look at.
-    """
+    """The checks of a gate; the first is of all rows."""
 
     _parts = "checks"
-    title: str
+    title: str  # what was gated
+    # all of them. Each "within" is wrong with probability at most the level, which is enough for all together to be:
+    # one check that should not have passed must have. Among them "beyond" shares the level, so that each of those that
+    # are named is beyond, except with that probability.
     checks: tuple[Check, ...]
-    premises: Premises
+    premises: Premises  # what they take as given, and did not look at
 
     @property
     def rows(self) -> GateResult | RegretBounds:

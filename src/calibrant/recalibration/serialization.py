@@ -43,10 +43,7 @@ class JsonEstimator(BaseEstimator):  # type: ignore[misc]
     def to_json(self) -> str:
         """Return the fitted map as JSON text, which `calibrant.recalibration.from_json` reads.
 
-        Raises
-        ------
-        InputError
-            If it is a class of your own, or holds labels or values that JSON has no exact form for.
+        Raises InputError if it is a class of your own, or holds labels or values that JSON has no exact form for.
         """
         check_is_fitted(self)
         content = _content(self, fitted=True)
@@ -56,10 +53,7 @@ class JsonEstimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted map to a file, whole or not at all; `calibrant.recalibration.load` reads it.
 
-        Raises
-        ------
-        InputError
-            As `to_json`; FileError if the file cannot be written.
+        Raises InputError as `to_json`; FileError if the file cannot be written.
         """
         write_whole(path, self.to_json())
 

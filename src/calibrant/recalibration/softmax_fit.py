@@ -27,22 +27,13 @@ class OutOfTime(Exception):  # noqa: N818
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftmaxProblem:
-    """Minimise the log loss of softmax(x W + b) plus half of sum of ridge * ([W; b] - identity)^2.
+    """Minimise the log loss of softmax(x W + b) plus half of sum of ridge * ([W; b] - identity)^2."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (n, K)
-        Log probabilities.
-    label, mass : ndarray of shape (n,)
-        Class of each row, and its share of the weight.
-    ridge : ndarray of shape (K + 1, K)
-        Penalties of the entries, the shifts last; infinite where an entry is not free.
-    """
-
-    x: FloatArray
+    x: FloatArray  # (n, K): log probabilities
+    # label, mass: (n,), class of each row, and its share of the weight
     label: IntArray
     mass: FloatArray
-    ridge: FloatArray
+    ridge: FloatArray  # (K + 1, K): penalties of the entries, the shifts last; infinite where an entry is not free
 
     @property
     def free(self) -> npt.NDArray[np.bool_]:

@@ -28,19 +28,12 @@ _ROUNDING = 1e-13  # of each group's log
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSteps:
-    """What the sums of groups can be, each with its probability, one after another.
+    """What the sums of groups can be, each with its probability, one after another."""
 
-    Attributes
-    ----------
-    probability, value : ndarray of shape (k,)
-        Of each value that a group's excess of events takes.
-    first : ndarray of shape (groups,)
-        Where each group's values begin.
-    """
-
+    # probability, value: (k,), of each value that a group's excess of events takes
     probability: FloatArray
     value: FloatArray
-    first: IntArray
+    first: IntArray  # (groups,): where each group's values begin
 
     @classmethod
     def of(cls, group: IntArray, v: FloatArray, weight: FloatArray) -> GroupSteps:

@@ -29,35 +29,22 @@ _TIES = 20_230_618  # shuffles rows of one prediction, so that their order says 
 
 @dataclass(frozen=True, eq=False)
 class JointRows:
-    """Weighted single rows in an order of their own, and how their weights and outcomes are drawn again together.
+    """Weighted single rows in an order of their own, and how their weights and outcomes are drawn again together."""
 
-    Attributes
-    ----------
-    order : ndarray of shape (n,)
-        Which of the rows that were given each is; those of no weight, and predicted with certainty, are left out.
-    prediction, outcome, weight : ndarray of shape (n,)
-        In increasing order of predictions.
-    mean : ndarray of shape (2, n)
-        Mean weight at each prediction, of outcomes 0 and 1.
-    chance : ndarray of shape (n,)
-        Of an event in the file, were the predictions calibrated.
-    """
-
+    # (n,): which of the rows that were given each is; those of no weight, and predicted with certainty, are left out
     order: IntArray
+    # prediction, outcome, weight: (n,), in increasing order of predictions
     prediction: FloatArray
     outcome: IntArray
     weight: FloatArray
-    mean: FloatArray
-    chance: FloatArray
+    mean: FloatArray  # (2, n): mean weight at each prediction, of outcomes 0 and 1
+    chance: FloatArray  # (n,): of an event in the file, were the predictions calibrated
 
     @classmethod
     def of(cls, rows: Rows, prediction: FloatArray | None = None) -> JointRows:
         """Take rows whose weights may tell outcomes, calibrated at these predictions or at their own.
 
-        Raises
-        ------
-        InputError
-            If too few rows of an outcome count.
+        Raises InputError if too few rows of an outcome count.
         """
         assert rows.weight is not None
         rows.tested  # noqa: B018  # refuses

@@ -31,31 +31,19 @@ Statistic = Callable[[FloatArray], float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Redraws:
-    """Rows in the order of their predictions, and how their excess of events is drawn again.
+    """Rows in the order of their predictions, and how their excess of events is drawn again."""
 
-    Attributes
-    ----------
-    prediction, count, weight : ndarray of shape (k,)
-        Of rows with one prediction and one weight, pooled where they are in no groups.
-    group : ndarray of shape (k,) or None
-        Number of each row's group.
-    excess : ndarray of shape (k,)
-        Weighted events less those expected, as observed.
-    again : function
-        Takes a source of randomness, and gives another excess, as calibrated predictions would have it: outcomes are
-        redrawn with the predictions as their chances, together with weights that may tell them; of rows in groups the
-        signs of whole groups are.
-    jointly : bool
-        Whether weights are drawn as well: then every row stands alone.
-    """
-
+    # prediction, count, weight: (k,), of rows with one prediction and one weight, pooled where they are in no groups
     prediction: FloatArray
     count: FloatArray
     weight: FloatArray
-    group: IntArray | None
-    excess: FloatArray
+    group: IntArray | None  # (k,): number of each row's group
+    excess: FloatArray  # (k,): weighted events less those expected, as observed
+    # takes a source of randomness, and gives another excess, as calibrated predictions would have it: outcomes are
+    # redrawn with the predictions as their chances, together with weights that may tell them; of rows in groups the
+    # signs of whole groups are
     again: Callable[[np.random.Generator], FloatArray]
-    jointly: bool = False
+    jointly: bool = False  # whether weights are drawn as well: then every row stands alone
 
     @classmethod
     def of(cls, rows: Rows) -> Redraws:
@@ -117,13 +105,10 @@ def redrawn_pvalue(
 ) -> tuple[float, float]:
     """Observed statistic, and (1 + number of redrawn ones at least as large) / (1 + number of resamples).
 
-    Of rows in groups signs are redrawn where groups are many and alike enough; the others' total has a bound, and
-    each has a share of the level (docs/calibration-test.md). Beside weights that may tell outcomes nothing is bounded.
-
-    Raises
-    ------
-    InputError
-        If there are too few resamples to reject at this level at all, or all groups of weighted rows are too few.
+    Of rows in groups signs are redrawn where groups are many and alike enough; the others' total has a bound, and each
+    has a share of the level (docs/calibration-test.md). Beside weights that may tell outcomes nothing is bounded.
+    Raises InputError if there are too few resamples to reject at this level at all, or all groups of weighted rows are
+    too few.
     """
     check_resamples(n_resamples, level)
     redraws = Redraws.of(rows)
@@ -144,13 +129,9 @@ def redrawn_pvalue(
 def by_signs_and_bound(rows: Rows, redraws: Redraws) -> tuple[Redraws | None, Callable[[float], float]]:
     """What is to be redrawn of rows, and how its p-value becomes that of all rows.
 
-    Of rows in groups the excess stays where groups are many and alike enough for signs, and is 0 elsewhere: there
-    the total has a bound, unless weights may tell outcomes. Nothing is redrawn where there are no such groups.
-
-    Raises
-    ------
-    InputError
-        If all groups of rows whose weights may tell outcomes are too few.
+    Of rows in groups the excess stays where groups are many and alike enough for signs, and is 0 elsewhere: there the
+    total has a bound, unless weights may tell outcomes. Nothing is redrawn where there are no such groups. Raises
+    InputError if all groups of rows whose weights may tell outcomes are too few.
     """
     group, v = redraws.group, redraws.prediction
     if group is None:

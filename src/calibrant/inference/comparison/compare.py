@@ -341,17 +341,10 @@ def _check(rows: Rows, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Standard error of a difference, and how many groups it comes from.
+    """Standard error of a difference, and how many groups it comes from."""
 
-    Attributes
-    ----------
-    error : float
-        The standard error.
-    degrees : float or None
-        Degrees of freedom of a t variable: the groups' worth less one; None of independent rows, where it is normal.
-    """
-
-    error: float
+    error: float  # the standard error
+    # degrees of freedom of a t variable: the groups' worth less one; None of independent rows, where it is normal
     degrees: float | None
 
     @classmethod
@@ -489,21 +482,11 @@ def draws_of_a_state(n_resamples: int, states: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """Outcomes redrawn with these chances.
+    """Outcomes redrawn with these chances."""
 
-    Attributes
-    ----------
-    chance : ndarray of shape (n,)
-        Predictions that are calibrated there.
-    noise : ndarray of shape (resamples,)
-        Their own errors, which are chance alone.
-    missed : ndarray of shape (resamples, predictors)
-        How much larger each predictor's error is than its true one.
-    """
-
-    chance: FloatArray
-    noise: FloatArray
-    missed: FloatArray
+    chance: FloatArray  # (n,): predictions that are calibrated there
+    noise: FloatArray  # (resamples,): their own errors, which are chance alone
+    missed: FloatArray  # (resamples, predictors): how much larger each predictor's error is than its true one
 
     def of(self, pair: tuple[int, int]) -> State:
         """Compare two of the predictors."""

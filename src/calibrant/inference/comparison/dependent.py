@@ -18,24 +18,12 @@ _STEPS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DependentOutcomes:
-    """Outcomes that happen where a normal variable is below a quantile; all rows of a group share a part of it.
+    """Outcomes that happen where a normal variable is below a quantile; all rows of a group share a part of it."""
 
-    Attributes
-    ----------
-    threshold : ndarray of shape (n,)
-        The quantile: each outcome has its chance, for any correlation.
-    trials : ndarray of shape (n,) or None
-        Outcomes behind each row, which depend on one another as those of the group do.
-    group : ndarray of shape (n,)
-        Number of each row's group.
-    correlation : float
-        Of the normal variables of one group.
-    """
-
-    threshold: FloatArray
-    trials: IntArray | None
-    group: IntArray
-    correlation: float
+    threshold: FloatArray  # (n,): the quantile: each outcome has its chance, for any correlation
+    trials: IntArray | None  # (n,): outcomes behind each row, which depend on one another as those of the group do
+    group: IntArray  # (n,): number of each row's group
+    correlation: float  # of the normal variables of one group
 
     @classmethod
     def like(cls, share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> DependentOutcomes:
@@ -54,24 +42,13 @@ class DependentOutcomes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoDependentOutcomes:
-    """Outcomes of two predictors of one item, which may depend on one another, and on those of the item's group.
+    """Outcomes of two predictors of one item, which may depend on one another, and on those of the item's group."""
 
-    Attributes
-    ----------
-    own : tuple of float
-        Latent correlation within a group of the first's outcomes, and of the second's; 0 without groups.
-    shared : float
-        Correlation of the parts that the first's and the second's outcomes of a group share.
-    item : float
-        Correlation of the parts that are the item's own.
-    group : ndarray of shape (n,) or None
-        Number of each item's group.
-    """
-
+    # latent correlation within a group of the first's outcomes, and of the second's; 0 without groups
     own: tuple[float, float]
-    shared: float
-    item: float
-    group: IntArray | None
+    shared: float  # correlation of the parts that the first's and the second's outcomes of a group share
+    item: float  # correlation of the parts that are the item's own
+    group: IntArray | None  # (n,): number of each item's group
 
     @classmethod
     def like(

@@ -34,19 +34,12 @@ Evaluate = Callable[..., float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Items:
-    """Items in an order that does not depend on the one they came in, with columns of each predictor.
+    """Items in an order that does not depend on the one they came in, with columns of each predictor."""
 
-    Attributes
-    ----------
-    outcomes, predictions : list of ndarray of shape (n,)
-        Of each predictor.
-    group : ndarray of shape (n,) or None
-        Number of each item's group: items of different ones are independent.
-    """
-
+    # outcomes, predictions: (n,), of each predictor
     outcomes: list[FloatArray]
     predictions: list[FloatArray]
-    group: IntArray | None = None
+    group: IntArray | None = None  # (n,): number of each item's group: items of different ones are independent
 
     @classmethod
     def of(cls, rows: Sequence[Rows]) -> Items:
@@ -184,12 +177,8 @@ def matched(
     """For each of the first's items the place of the same one among the second's.
 
     Ids are the same if they are written alike: 7, 7.0 and the text "7" are, "007" and "7" are not. Truth values and
-    times are the same as others of their kind only.
-
-    Raises
-    ------
-    InputError
-        If an id stands twice on a side, or on one side alone; if kinds differ; without ids, if sizes differ.
+    times are the same as others of their kind only. Raises InputError if an id stands twice on a side, or on one side
+    alone; if kinds differ; without ids, if sizes differ.
     """
     if isinstance(items, str):
         if items != IN_ORDER:

@@ -35,23 +35,12 @@ def _numbers(values: Values) -> FloatArray:
 
 
 class Cut(NamedTuple):
-    """Cells of one feature; the last is of missing values, that before it of all other categories.
+    """Cells of one feature; the last is of missing values, that before it of all other categories."""
 
-    Attributes
-    ----------
-    name : str or int
-        The feature.
-    edges : ndarray of shape (k,) or None
-        Of numbers: cell j holds what is above edge j - 1 and at most edge j.
-    values : tuple of str or None
-        Of categories: those with a cell of their own.
-    days : bool
-        Whether the numbers are those of days (`calibrant.door.days`); an edge is then the last day of a cell.
-    """
-
-    name: Name
-    edges: FloatArray | None
-    values: tuple[str, ...] | None
+    name: Name  # the feature
+    edges: FloatArray | None  # (k,): of numbers: cell j holds what is above edge j - 1 and at most edge j
+    values: tuple[str, ...] | None  # of categories: those with a cell of their own
+    # whether the numbers are those of days (`calibrant.door.days`); an edge is then the last day of a cell
     days: bool = False
 
     @classmethod

@@ -29,24 +29,13 @@ LARGEST_CHANGE = MOST_PARTS * (_SWEEPS * _STEP + _REPEATS * LARGEST_SHIFT)
 
 
 class Block(NamedTuple):
-    """Corrections for the cells of one feature, or of a pair crossed.
+    """Corrections for the cells of one feature, or of a pair crossed."""
 
-    Attributes
-    ----------
-    features : tuple of int
-        Which features.
-    change : ndarray of shape (k,)
-        What is added to the log-odds in each cell.
-    rows : ndarray of shape (k,)
-        Rows that the cell had in the fit.
-    net : ndarray of shape (k,) or None
-        Mean of all that is added to the log-odds of these rows, by other blocks and the shift too; 0 without rows. None
-        where it was saved without.
-    """
-
-    features: tuple[int, ...]
-    change: FloatArray
-    rows: FloatArray
+    features: tuple[int, ...]  # which features
+    change: FloatArray  # (k,): what is added to the log-odds in each cell
+    rows: FloatArray  # (k,): rows that the cell had in the fit
+    # (k,): mean of all that is added to the log-odds of these rows, by other blocks and the shift too; 0 without rows.
+    # None where it was saved without.
     net: FloatArray | None = None
 
 
@@ -73,14 +62,9 @@ class _Corrections:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitting:
-    """Rows that corrections are fitted to: what was predicted, what happened, and how much it tells.
+    """Rows that corrections are fitted to: what was predicted, what happened, and how much it tells."""
 
-    Attributes
-    ----------
-    offset, outcome, weight : ndarray of shape (n,)
-        Old log-odds, outcomes, and weights whose sum is the effective number of rows.
-    """
-
+    # offset, outcome, weight: (n,), old log-odds, outcomes, and weights whose sum is the effective number of rows
     offset: FloatArray
     outcome: FloatArray
     weight: FloatArray

@@ -561,27 +561,13 @@ def in_order(rows: Judge, cells: list[list[IntArray]], fine: Cells) -> tuple[Jud
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """All rows with their cells, and how each candidate is fitted to a part of them.
+    """All rows with their cells, and how each candidate is fitted to a part of them."""
 
-    Attributes
-    ----------
-    rows : Rows
-        Outcomes, predictions, weights, groups.
-    cuts : Cuts
-        How features are cut.
-    cells : list of list of ndarray
-        Cells of every row.
-    table : ndarray of shape (n, d)
-        Fine cells, for trees.
-    recalibrator : Recalibrator or None
-        The global map, not fitted; None to leave predictions as they are.
-    """
-
-    rows: Judge
-    cuts: FeatureCuts
-    cells: list[list[IntArray]]
-    table: Cells
-    recalibrator: Recalibrator | None
+    rows: Judge  # outcomes, predictions, weights, groups
+    cuts: FeatureCuts  # how features are cut
+    cells: list[list[IntArray]]  # cells of every row
+    table: Cells  # (n, d): fine cells, for trees
+    recalibrator: Recalibrator | None  # the global map, not fitted; None to leave predictions as they are
 
     def mapped(self, at: Any) -> tuple[Recalibrator | None, FloatArray]:
         """The global map fitted to these rows, and the log-odds that it gives all rows."""

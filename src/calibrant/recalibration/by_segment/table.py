@@ -31,21 +31,11 @@ _NUMBERS = (int, float, Decimal, Fraction, np.number)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """A user's table, whose columns are read one by one.
+    """A user's table, whose columns are read one by one."""
 
-    Attributes
-    ----------
-    names : tuple
-        Names of the columns; of an array their places.
-    n_rows : int
-        Rows.
-    named : bool
-        Whether columns have names of their own.
-    """
-
-    names: tuple[Name, ...]
-    n_rows: int
-    named: bool
+    names: tuple[Name, ...]  # names of the columns; of an array their places
+    n_rows: int  # rows
+    named: bool  # whether columns have names of their own
     _held: Any
 
     @classmethod

@@ -19,21 +19,15 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """Distinct predictions that carry weight: what a map of one probability is fitted to.
+    """Distinct predictions that carry weight: what a map of one probability is fitted to."""
 
-    Attributes
-    ----------
-    prediction, rate, weight, mass : ndarray of shape (m,)
-        Increasing predictions, mean outcome at each, weight in the user's own units, and share of the weight.
-    effective_rows : float
-        Kish's effective number of rows.
-    """
-
+    # prediction, rate, weight, mass: (m,), increasing predictions, mean outcome at each, weight in the user's own
+    # units, and share of the weight
     prediction: FloatArray
     rate: FloatArray
     weight: FloatArray
     mass: FloatArray
-    effective_rows: float
+    effective_rows: float  # kish's effective number of rows
 
     @classmethod
     def from_sample(cls, sample: Sample) -> Levels:

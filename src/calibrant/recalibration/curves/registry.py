@@ -20,25 +20,14 @@ _ROOM = _CURVES.rpartition(".")[0]
 
 @dataclass(frozen=True)
 class Map:
-    """One registered map.
+    """One registered map."""
 
-    Attributes
-    ----------
-    name, title : str
-        Its name as a method, and in words.
-    kind : type
-        The curve, or the estimator of a map of classes.
-    order : int
-        Its place, from the fewest numbers fitted to the most.
-    classes : bool
-        Whether it maps vectors of class probabilities; temperature scaling maps one probability as well.
-    """
-
+    # name, title: its name as a method, and in words
     name: str
     title: str
-    kind: type[Any]
-    order: int
-    classes: bool
+    kind: type[Any]  # the curve, or the estimator of a map of classes
+    order: int  # its place, from the fewest numbers fitted to the most
+    classes: bool  # whether it maps vectors of class probabilities; temperature scaling maps one probability as well
 
     @property
     def estimator(self) -> type[Any]:
