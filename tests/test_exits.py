@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, FileError, exits
 from calibrant.__main__ import command
 from calibrant.cli.app import app
-from calibrant.cli.terminal import check_target
+from calibrant.cli.options import check_target
 from calibrant.door.output import write_whole, write_whole_bytes
 
 RUN = CliRunner()

@@ -154,7 +154,7 @@ def test_functions_that_write(tmp_path, monkeypatch, what, raised):
 def test_commands_that_write(tmp_path, monkeypatch, raised, command):
     rows = tmp_path / "rows.csv"
     rows.write_text("".join(["y_true,y_prob\n", *(f"{y},{p}\n" for y, p in zip(Y, P, strict=True))]))
-    monkeypatch.setattr("calibrant.cli.terminal.page", lambda found, **_: found.summary())
+    monkeypatch.setattr("calibrant.cli.options.page", lambda found, **_: found.summary())
     monkeypatch.setattr("calibrant.cli.app.page", lambda found, **_: found.summary())
     monkeypatch.setattr("calibrant.cli.app.comparison", lambda *_: Report())
     monkeypatch.setattr("calibrant.findings.tables.audit_opened", lambda *_: type("Audited", (), {"audit": Report()}))

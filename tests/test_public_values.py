@@ -24,10 +24,9 @@ import calibrant
 from calibrant import inference, recalibration
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.decisions.curve import acting_from_sample
-from calibrant.door.frames import BACKENDS
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import BACKENDS, Result
 from calibrant.findings.catalogue import state_in_words
 from calibrant.findings.comparison import compare
 from calibrant.gate.result import Check, Gated

@@ -81,7 +81,7 @@ HOMES = {
     "ReliabilityDisplay": "report.displays",
     "RepairScore": "recalibration.by_segment.estimator",
     "Result": "door.values",
-    "Results": "door.frames",
+    "Results": "door.values",
     "ScalingBinning": "recalibration.binning",
     "ScoreGain": "recalibration.gain",
     "Segment": "segments.by_column",

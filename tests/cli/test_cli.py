@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant import progress as told
 from calibrant.cli.app import app
-from calibrant.cli.terminal import check_target
+from calibrant.cli.options import check_target
 from calibrant.door.errors import FileError
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 

@@ -10,6 +10,7 @@ import pytest
 from calibrant import CalibrationSketch
 from calibrant.door import overlap
 from calibrant.door.identity import (
+    ENOUGH,
     HEAD,
     Identity,
     beginnings,
@@ -21,7 +22,6 @@ from calibrant.door.identity import (
     without,
 )
 from calibrant.door.overlap import _adding_up, find_overlap
-from calibrant.door.row_samples import ENOUGH
 from calibrant.door.sample import Sample
 
 

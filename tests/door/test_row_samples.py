@@ -10,9 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import CalibrationGate, CalibrationMonitor, InputError
-from calibrant.door.identity import Identity, identities, joined, remembered
+from calibrant.door.identity import (
+    SIZE,
+    Identity,
+    RowSample,
+    identities,
+    joined,
+    remembered,
+    sample_of_all,
+    sample_rows,
+    shared_rows,
+    singles,
+    thinned,
+)
 from calibrant.door.overlap import find_overlap
-from calibrant.door.row_samples import SIZE, RowSample, sample_of_all, sample_rows, shared_rows, singles, thinned
 from tests.strategies import examples
 
 DRAWS = {

@@ -17,7 +17,7 @@ from calibrant.door.errors import FileError
 from calibrant.door.output import alone_with, write_whole
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.sketch.storage import UNSEALED, is_whole, sealed
+from calibrant.sketch.sketch import UNSEALED, is_whole, sealed
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationGate
 from calibrant.cli.app import app
-from calibrant.sketch.storage import UNSEALED, sealed
+from calibrant.sketch.sketch import UNSEALED, sealed
 from calibrant.tables import files
 from tests.strategies import examples
 

@@ -7,7 +7,7 @@ from scipy.stats import norm, t
 from calibrant import InputError, compare_calibration
 from calibrant.inference import compare_all
 from calibrant.inference.comparison.compare import Noise
-from calibrant.inference.comparison.dependent import DependentOutcomes
+from calibrant.inference.comparison.items import DependentOutcomes
 from calibrant_papers.calibration_levels import _MEANS, _in_groups
 
 

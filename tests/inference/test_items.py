@@ -8,8 +8,7 @@ from scipy.special import expit, logit, ndtr
 
 from calibrant import InputError, compare_calibration, smooth_calibration_error
 from calibrant.inference import compare_all
-from calibrant.inference.comparison.dependent import TwoDependentOutcomes
-from calibrant.inference.comparison.items import matched
+from calibrant.inference.comparison.items import TwoDependentOutcomes, matched
 
 FEW = {"n_resamples": 99, "random_state": 0}
 

@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError
-from calibrant.door.days import numbers_of
+from calibrant.door.coding import numbers_of
 from calibrant.recalibration import AveragedScaling, SegmentRecalibrator, from_json
 from calibrant.recalibration.by_segment import boosting, estimator
 from calibrant.recalibration.by_segment.cells import Cut, conditions

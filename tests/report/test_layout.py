@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from calibrant.report.layout import Page, Table, wrapped
+from calibrant.report.text import Page, Table, wrapped
 from tests.strategies import examples
 
 LETTERS = st.sampled_from(["a", "b", "-", "é", "e\u0301", "宽", " ", " ", "[", "]", ":"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant import audit
-from calibrant.cli.terminal import page
+from calibrant.cli.options import page
 from calibrant.findings.comparison import compare
 from calibrant.report.frame import limits
 from calibrant.report.letters import ASCII, UNICODE, Grid, picture

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.kernels import sketching
-from calibrant.sketch import storage
+from calibrant.sketch import sketch as storage
 from calibrant.sketch.sketch import CalibrationSketch, restored
 from tests.strategies import examples, samples
 

@@ -10,8 +10,7 @@ from hypothesis import example, given
 
 from calibrant.door.errors import InputError
 from calibrant.sketch.cells import numbers_of
-from calibrant.sketch.groups import good_groups
-from calibrant.sketch.scan import Numbering
+from calibrant.sketch.groups import Numbering, good_groups
 from calibrant.tables import relations as scanning
 from calibrant.tables.duckdb import group_relation
 from calibrant.tables.entry import filesystem_of

@@ -20,9 +20,8 @@ from typer.testing import CliRunner
 from calibrant import CalibrationGate, CalibrationMonitor, CalibrationSketch, InputError
 from calibrant.cli.app import app
 from calibrant.tables import files
-from calibrant.tables.entry import open_table
+from calibrant.tables.entry import keep_merged, open_table
 from calibrant.tables.sketches import open_sketches
-from calibrant.tables.writer import keep_merged
 from tests.strategies import examples
 
 NAMES = {"y_true": "y_true", "y_prob": "y_prob"}

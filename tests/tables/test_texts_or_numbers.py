@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from calibrant.cli.app import app
 from calibrant.door.errors import FileError
 from calibrant.findings.tables import audit_table
-from calibrant.tables import files, numbers
-from calibrant.tables.numbers import FEW_TEXTS, MANY_NUMBERS, feature_sql
+from calibrant.tables import duckdb as numbers
+from calibrant.tables import files
+from calibrant.tables.duckdb import FEW_TEXTS, MANY_NUMBERS, feature_sql
 from tests.strategies import examples
 
 PAIRS = [

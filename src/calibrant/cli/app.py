@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli.options import Once, OnceWithJUnit, OneLine, given, names, takes
-from calibrant.cli.terminal import check_target, no_verdict_told, page, writing
+from calibrant.cli.options import (
+    Once,
+    OnceWithJUnit,
+    OneLine,
+    check_target,
+    given,
+    names,
+    no_verdict_told,
+    page,
+    takes,
+    writing,
+)
 from calibrant.door.errors import InputError
 from calibrant.door.request import AuditRequest, Listener, Request
 from calibrant.exits import Leave, explained, show, tell
@@ -82,8 +92,8 @@ def merge(
     For example: calibrant merge 'days/*.sketch' -o month.sketch
     """
     with explained(), Progress() as progress:
+        from calibrant.tables.entry import keep_merged
         from calibrant.tables.sketches import open_sketches
-        from calibrant.tables.writer import keep_merged
 
         inputs = [open_sketches(file) for file in files]
         check_target(out, "--out", [each for sketches in inputs for each in sketches.files])

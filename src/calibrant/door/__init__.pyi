@@ -9,9 +9,9 @@ from calibrant.door.ends import Bracket as Bracket
 from calibrant.door.ends import Interval as Interval
 from calibrant.door.errors import FileError as FileError
 from calibrant.door.errors import InputError as InputError
-from calibrant.door.frames import Results as Results
 from calibrant.door.premises import Premises as Premises
 from calibrant.door.values import Result as Result
+from calibrant.door.values import Results as Results
 
 __all__ = [
     "BinaryReduction",

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.identity import HEAD, Identity, joined
-from calibrant.door.row_samples import ENOUGH, shared_rows, singles
+from calibrant.door.identity import ENOUGH, HEAD, Identity, joined, shared_rows, singles
 from calibrant.door.values import counted
 from calibrant.kernels.types import UIntArray
 

@@ -17,9 +17,8 @@ from calibrant.door.arguments import check_level, flag
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.ends import at_least, at_most
 from calibrant.door.errors import InputError
-from calibrant.door.identity import Identity, beginnings, identities, identity_of_sample, remembered
+from calibrant.door.identity import ENOUGH, Identity, beginnings, identities, identity_of_sample, remembered
 from calibrant.door.overlap import find_overlap
-from calibrant.door.row_samples import ENOUGH
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull, Result, counted

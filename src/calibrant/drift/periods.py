@@ -15,9 +15,8 @@ import numpy as np
 
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import InputError
-from calibrant.door.frames import Results
 from calibrant.door.rows import not_taken
-from calibrant.door.values import Result, counted
+from calibrant.door.values import Result, Results, counted
 from calibrant.drift.monitor import CalibrationMonitor, GroupMonitor, MonitorReading
 from calibrant.drift.unchanged import FINE, ReferenceReading, readings_since
 from calibrant.kernels import sketching

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from calibrant.door.coding import condition
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
-from calibrant.tables.numbers import from_0, in_column
+from calibrant.tables.duckdb import from_0, in_column
 from calibrant.tables.table import Table
 
 

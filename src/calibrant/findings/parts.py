@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.coding import equalities
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.frames import Results
 from calibrant.door.request import AuditRequest, Listener
-from calibrant.door.values import counted
+from calibrant.door.values import Results, counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.segments.request import Search
 from calibrant.tables.frames import as_weights, groups_of

@@ -12,9 +12,8 @@ from calibrant.decisions.cost import Cost
 from calibrant.decisions.curve import Acting
 from calibrant.decisions.line import GroupLine
 from calibrant.door.ends import Bracket, in_points
-from calibrant.door.frames import Results
 from calibrant.door.premises import Followed, Premises
-from calibrant.door.values import ReadOnly, Result, counted
+from calibrant.door.values import ReadOnly, Result, Results, counted
 from calibrant.findings.actions import action_in_words
 from calibrant.findings.advice import Advice
 from calibrant.findings.catalogue import answer, sentences, state_in_words

@@ -33,10 +33,9 @@ from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC, draws_of_cells
 from calibrant.tables.columns import may_hold_weights
-from calibrant.tables.entry import open_table
+from calibrant.tables.entry import Written, check_place, open_table, write_rows
 from calibrant.tables.frames import of_trials
 from calibrant.tables.table import Columns, Table
-from calibrant.tables.writer import Written, check_place, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,12 +23,11 @@ from calibrant.door.arguments import flag, positive, whole_from
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import Identity, remembered
+from calibrant.door.identity import CERTAIN, ENOUGH, Identity, remembered
 from calibrant.door.output import alone_with, write_whole_bytes
 from calibrant.door.overlap import Overlap, find_overlap
 from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
-from calibrant.door.row_samples import CERTAIN, ENOUGH
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -40,8 +39,7 @@ from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, read_dr
 from calibrant.inference.bounds.gate import AnytimeEnds, Bets, GateResult, OtherPopulationError, Won, check_gate
 from calibrant.inference.bounds.one_event import Spread
 from calibrant.sketch.bounds import draws_of_cells, sample_from_cells
-from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.sketch.storage import UNSEALED, is_whole, read_plain, sealed
+from calibrant.sketch.sketch import UNSEALED, CalibrationSketch, is_whole, read_plain, sealed
 from calibrant.tables import table as tables
 from calibrant.tables.identities import NOTHING, Begun, Ordered, find_begun
 

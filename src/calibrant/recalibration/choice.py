@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.door.ends import as_points, in_points, in_short
-from calibrant.door.frames import record
-from calibrant.door.values import Result, counted
+from calibrant.door.values import Result, counted, record
 from calibrant.recalibration.gain import RecalibrationGain
 
 if TYPE_CHECKING:

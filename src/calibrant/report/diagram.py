@@ -10,8 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from calibrant.door.ends import confidence
 from calibrant.report.frame import Drawable, counts, heights, limits, near_an_end, place, probability
-from calibrant.report.look import colour, new_axes
-from calibrant.report.overlay import ALONE, Look, models, reference, shade, with_earlier
+from calibrant.report.look import ALONE, Look, colour, models, new_axes, reference, shade, with_earlier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

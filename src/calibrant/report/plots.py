@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 
 from calibrant.report.diagram import draw_density, draw_diagonal, draw_diagram, draw_line, draw_named, legend, set_axis
 from calibrant.report.frame import heights, limits, place
-from calibrant.report.look import COLOURS, STYLE, as_svg, drawn
-from calibrant.report.overlay import Look
+from calibrant.report.look import COLOURS, STYLE, Look, as_svg, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,9 +17,8 @@ from calibrant.door.coding import key_in_words
 from calibrant.door.columns import NO_WEIGHT, IntArray
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
-from calibrant.door.frames import Results
 from calibrant.door.rows import check_outcome_free, not_taken
-from calibrant.door.values import Result, counted
+from calibrant.door.values import Result, Results, counted
 from calibrant.inference.bounds.draws import SEED
 from calibrant.inference.testing import group_evidence as evidence
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval

@@ -14,14 +14,16 @@ from calibrant.door.coding import (
     by_frequency,
     categories,
     cut_behind,
+    day_number,
+    days_singly,
     others,
     ranges,
     ranks_of_cuts,
     singly,
+    spans,
     tops_of_ranges,
 )
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.days import day_number, days_singly, spans
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
 from calibrant.segments.request import Search

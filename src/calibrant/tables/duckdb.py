@@ -6,9 +6,17 @@ import errno
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
-from calibrant.door.errors import InputError
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import NOT_NULL
+from calibrant.door.errors import FileError, InputError
+from calibrant.door.labels import check_two_labels
+from calibrant.sketch.groups import LEAVE_OUT, is_good, no_rows, rows_are
 
 _INTEGERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
@@ -223,3 +231,241 @@ def shortened(problem: BaseException) -> str:
             lines.append(line.strip())
     text = re.sub(r"^(\w+ )?\w+ Error: ", "", "; ".join(lines)) or type(problem).__name__
     return text.rstrip(". ") if len(text) <= 300 else f"{text[:300]}..."
+
+
+_NUMBERS = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+    *("UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN"),
+}
+# DuckDB takes 0_1 for 1.
+_NUMBER_IN_TEXT = (
+    "CASE WHEN contains({0}, '_') THEN NULL ELSE "
+    "COALESCE(TRY_CAST({0} AS DOUBLE), CASE lower(trim({0})) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END) END"
+)
+
+FEW_TEXTS = 100
+"""Texts of a column up to which they are categories, where two of them are one number."""
+MANY_NUMBERS = 1_000
+"""Numbers of a column above which 10.5 and 10.50 are one amount."""
+# All as DuckDB writes numbers, with or without the .0 of whole ones, or with equally many decimals, which no two
+# numbers of 15 digits share.
+_IN_ONE_WAY = r"""
+bool_and(t = CAST(x AS VARCHAR)) OR bool_and(t = regexp_replace(CAST(x AS VARCHAR), '\.0$', ''))
+OR (bool_and(length(t) <= 16 AND regexp_full_match(t, '-?(0|[1-9][0-9]*)\.[0-9]+') AND NOT (x = 0.0 AND t LIKE '-%'))
+AND min(length(t) - instr(t, '.')) = max(length(t) - instr(t, '.')))
+"""
+_WITHOUT_ZEROS = r"""regexp_replace(
+regexp_replace(t, '^(-?[0-9]+(\.[0-9]*?[1-9])?)\.?0*$', '\1'), '^-0$', '0')"""
+_WRITE = "write each value in one way; of codes put a letter before each, or keep them as text in Parquet"
+
+
+def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool, pos_label: Any = None) -> dict[str, str]:
+    """Argument -> its column as a DOUBLE in SQL, null where a text holds no number; with a label 1 where that stands.
+
+    Raises FileError if a column that has a type holds no numbers.
+    """
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    labels, numbers = {}, dict(names)
+    if pos_label is not None and "y_true" in names:
+        labels = {"y_true": _is_label(relation, names["y_true"], types[names["y_true"]], pos_label)}
+        del numbers["y_true"]
+    if as_text:
+        doubles = {argument: _NUMBER_IN_TEXT.format(_text_of(name)) for argument, name in numbers.items()}
+        return {argument: {**doubles, **labels}[argument] for argument in names}
+    for argument, name in numbers.items():
+        if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
+            raise FileError(argument, _not_numbers(relation, name, types[name], _needed(argument, names)))
+    doubles = {argument: as_double(name) for argument, name in numbers.items()}
+    return {argument: {**doubles, **labels}[argument] for argument in names}
+
+
+def _is_label(relation: Any, name: str, kind: str, label: Any) -> str:
+    """In SQL, 1 where a column of two labels holds this one, null where it holds none."""
+    text = f"({quoted(name)} ->> '$')" if kind == "JSON" else _text_of(name)
+    event = str(label).lower() if kind == "BOOLEAN" else str(label)
+    if kind in _NUMBERS - {"BOOLEAN"} or kind.startswith("DECIMAL"):
+        with suppress(ValueError):
+            text, event = f"CAST({as_double(name)} AS VARCHAR)", str(float(event))
+    labels = relation.project(f"{text} AS t").filter("t IS NOT NULL").distinct().order("t").limit(3).fetchall()
+    check_two_labels(event, {text_of_label for (text_of_label,) in labels}, "more than two")
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {text} = {_literal(event)} THEN 1.0::DOUBLE ELSE 0.0::DOUBLE END"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def fetch(
+    relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], path: str, n_files: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Argument -> the numbers of its column. FileError if there are no rows, or one holds no number."""
+    fetched = _fetched(relation, numbers, path)
+    missing = {argument: np.ma.getmaskarray(values) for argument, values in fetched.items()}
+    arrays = {
+        argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan) for argument, values in fetched.items()
+    }
+    if any(each.any() for each in missing.values()):
+        for argument in sorted(names, key=_place):
+            lacks = missing[argument]
+            bad = lacks if "y_prob" not in names else lacks | ~is_good(argument, arrays[argument])
+            row = int(np.argmax(bad))
+            if lacks[row]:
+                text = relation.project(_text_of(names[argument])).limit(1, offset=row).fetchall()
+                raise _no_number(argument, names, row, text[0][0] if text else None, n_files)
+            if bad.any():
+                break  # a number out of range comes first, of which the door says more
+    return arrays
+
+
+def _place(argument: str) -> int:
+    """The order in which the door looks at arguments."""
+    order = ("y_true", "y_prob", "sample_weight")
+    return order.index(argument) if argument in order else len(order)
+
+
+def fetch_good(
+    relation: Any, numbers: Mapping[str, str], path: str
+) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
+    """Argument -> the numbers of its column in the rows that are good, and which are. FileError if no row is good."""
+    arrays = {
+        argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+        for argument, values in _fetched(relation, numbers, path).items()
+    }
+    good = np.logical_and.reduce([is_good(argument, values) for argument, values in arrays.items()])
+    if not good.any():
+        raise FileError("file", f"{path!r} {no_rows(exclude_bad=True)}")
+    return {argument: values[good] for argument, values in arrays.items()}, good
+
+
+def feature_sql(relation: Any, names: Sequence[str], option: str, *, as_text: bool) -> dict[str, str]:
+    """Name -> its column in SQL; of text files as numbers, or as times, where every text is one and none is lost.
+
+    Raises FileError if several texts are one number, and it cannot be told which of the two is meant.
+    """
+    sql = {name: quoted(name) for name in names}
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for name in names if as_text else ():
+        if types[name] != "VARCHAR":  # the value that a folder stands for
+            continue
+        column = quoted(name)
+        for kind in ("DOUBLE", "TIMESTAMP"):
+            misses = f"{column} IS NOT NULL AND (TRY_CAST({column} AS {kind}) IS NULL OR contains({column}, '_'))"
+            ((missed, n_texts),) = relation.aggregate(f"count(*) FILTER ({misses}), count({column})").fetchall()
+            if n_texts and not missed:
+                if _are_values(relation, name, kind, option):
+                    sql[name] = f"TRY_CAST({column} AS {kind})"
+                break
+    return sql
+
+
+def _are_values(relation: Any, name: str, kind: str, option: str) -> bool:
+    """Whether texts that are all numbers, or times, are meant as such: not where they are few and two are one number.
+
+    Raises FileError if that cannot be told.
+    """
+    column = quoted(name)
+    value = f"TRY_CAST({column} AS {kind})" + (" + 0.0" if kind == "DOUBLE" else "")  # minus zero as zero
+    texts = relation.filter(f"{column} IS NOT NULL").project(f"{column} AS t, {value} AS x")
+    if kind == "DOUBLE" and texts.aggregate(_IN_ONE_WAY).fetchall()[0][0]:
+        return True  # without a table of all numbers, of which there may be many
+    written = f"x, count(*) AS n, count(DISTINCT {_WITHOUT_ZEROS}) AS ways, min(t) AS low, max(t) AS high"
+    numbers = texts.distinct().aggregate(written, "x")
+    ((n_texts, n_numbers, ways, twice),) = numbers.aggregate(
+        "sum(n), count(*), max(ways), min({'one': low, 'other': high}) FILTER (n > 1)"
+    ).fetchall()
+    if twice is None:
+        return True
+    if n_texts <= FEW_TEXTS:
+        return False
+    if kind == "DOUBLE" and ways == 1 and n_numbers > MANY_NUMBERS:
+        return True
+    one, other = (f"{twice[which]!r:.40}" for which in ("one", "other"))
+    same = "number" if kind == "DOUBLE" else "time"
+    reason = f"names the column {name!r}, in which {one} and {other} are two texts and one {same}"
+    raise FileError(option, reason, allowed=_WRITE)
+
+
+def features_of(relation: Any, names: Sequence[str], option: str, *, as_text: bool) -> dict[str, Any]:
+    """Name -> its column as Arrow, as `feature_sql` has it."""
+    sql = feature_sql(relation, names, option, as_text=as_text)
+    table = relation.project(", ".join(f"{each} AS {quoted(name)}" for name, each in sql.items())).to_arrow_table()
+    return {name: table.column(at) for at, name in enumerate(names)}
+
+
+def _fetched(relation: Any, numbers: Mapping[str, str], path: str) -> dict[str, Any]:
+    fetched: dict[str, Any] = relation.project(
+        ", ".join(f"{sql} AS {argument}" for argument, sql in numbers.items())
+    ).fetchnumpy()
+    if next(iter(fetched.values())).size == 0:
+        raise FileError("file", f"{path!r} holds column names but no rows")
+    return fetched
+
+
+def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
+    """Number of rows that hold a text that is no number, and one of these texts; None if none does."""
+    text = _text_of(name)
+    texts = relation.filter(f"{number} IS NULL AND {text} IS NOT NULL")
+    ((count, shown),) = texts.aggregate(f"count(*), min({text})").fetchall()
+    return (int(count), str(shown)) if count else None
+
+
+def texts_in_rows(argument: str, names: Mapping[str, str], count: int, shown: str) -> FileError:
+    """Say of rows that they hold text instead of a number."""
+    reason = f"{in_column(argument, names)}{rows_are(count)} text, such as {shown!r:.40}; {_needed(argument, names)}"
+    return FileError(argument, reason, allowed=LEAVE_OUT)
+
+
+def in_column(argument: str, names: Mapping[str, str]) -> str:
+    """The column of an argument, as the start of a message, where it has another name."""
+    name = names.get(argument, argument)
+    return "" if name == argument else f"column {name!r}: "
+
+
+def from_0(n_files: int) -> str:
+    """The way in which rows are counted, in words."""
+    return "counted from 0" + (f" over the {n_files} files" if n_files > 1 else "")
+
+
+def _no_number(argument: str, names: Mapping[str, str], row: int, text: str | None, n_files: int) -> FileError:
+    """Say what is there instead of a number."""
+    where = f"row {row} ({from_0(n_files)})"
+    content = "is null" if text is None else f"holds text, {text!r:.40}"
+    needed = NOT_NULL if text is None else _needed(argument, names) + _how_to_write(text)
+    return FileError(argument, f"{in_column(argument, names)}{where} {content}", row=row, allowed=needed)
+
+
+def _how_to_write(text: str) -> str:
+    """Advice on writing a text that means a number, or rows."""
+    text = text.strip()
+    if text.startswith("{"):
+        return ". In JSON every row is an object of its own: in pandas to_json(path, orient='records', lines=True)"
+    plain = text.removesuffix("%").strip().replace(",", ".")
+    if plain == text or not re.fullmatch(r"[+-]?\d+(\.\d+)?", plain):
+        return ""
+    share = Decimal(plain) / (100 if text.endswith("%") else 1)
+    return f". Write {text!r} as {f'{share:f}':.20}"
+
+
+def _text_of(name: str) -> str:
+    return f"CAST({quoted(name)} AS VARCHAR)"
+
+
+def _needed(argument: str, names: Mapping[str, str]) -> str:
+    if argument != "y_true":
+        return f"numbers are needed for {'y_prob' if argument.startswith('y_prob') else argument}"
+    one = "y_prob" in names
+    return "numbers are needed for y_true: " + (
+        "1 where the event happened, 0 where not; of two labels pos_label (--pos-label) names the event's"
+        if one
+        else "those of the classes' columns"
+    )
+
+
+def _not_numbers(relation: Any, name: str, kind: str, needed: str) -> str:
+    """Say what a column holds instead, with its first value."""
+    column = quoted(name)
+    values = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchall()
+    text = kind == "VARCHAR" or kind.startswith("ENUM")
+    shown = f", such as {values[0][0]!r:.40}" if values else ""
+    way = _how_to_write(values[0][0]) if values and text else ""
+    return f"column {name!r} holds {'text' if text else kind}{shown}; {needed}{way}"

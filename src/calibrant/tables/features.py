@@ -15,8 +15,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.coding import Coding, Kind
-from calibrant.door.days import day_number
+from calibrant.door.coding import Coding, Kind, day_number
 from calibrant.door.errors import InputError
 from calibrant.sketch.cells import told_apart
 from calibrant.tables.frames import OpenedFrame, good_rows

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.identity import Identity, beginnings, identities
+from calibrant.door.identity import ENOUGH, Identity, beginnings, identities, mixed, sample_rows
 from calibrant.door.overlap import Overlap
-from calibrant.door.row_samples import ENOUGH, mixed, sample_rows
 from calibrant.kernels.types import UIntArray
 from calibrant.tables.duckdb import quoted
 from calibrant.tables.formats.base import FILE

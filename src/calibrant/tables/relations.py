@@ -18,33 +18,41 @@ from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.overlap import Overlap, find_overlap, refuse, strongest
 from calibrant.sketch.cells import ranks_of, refuse_far
-from calibrant.sketch.groups import Groups, check_sums, good_groups, missing_values, no_rows, refuse_bad_rows
-from calibrant.sketch.scan import Counted, Numbering, Weighed, most_segments
+from calibrant.sketch.groups import (
+    Counted,
+    Groups,
+    Numbering,
+    Weighed,
+    check_sums,
+    good_groups,
+    missing_values,
+    most_segments,
+    no_rows,
+    refuse_bad_rows,
+)
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.arrow import in_arrow
 from calibrant.tables.duckdb import (
     connect,
-    first_bad,
-    group_relation,
-    in_plain_arrow,
-    keep_groups_in_arrays,
-    plain,
-    quoted,
-    refuse_nested,
-)
-from calibrant.tables.folders import StampedFiles, folder_columns
-from calibrant.tables.formats.base import Format
-from calibrant.tables.identities import repeats
-from calibrant.tables.numbers import (
     feature_sql,
     features_of,
     fetch,
     fetch_good,
+    first_bad,
     first_text,
     from_0,
+    group_relation,
+    in_plain_arrow,
+    keep_groups_in_arrays,
     numbers_in_sql,
+    plain,
+    quoted,
+    refuse_nested,
     texts_in_rows,
 )
+from calibrant.tables.folders import StampedFiles, folder_columns
+from calibrant.tables.formats.base import Format
+from calibrant.tables.frames import in_arrow
+from calibrant.tables.identities import repeats
 from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
 
 if TYPE_CHECKING:

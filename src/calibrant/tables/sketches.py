@@ -17,8 +17,16 @@ from calibrant.door.request import OF_ROWS
 from calibrant.kernels import sketching
 from calibrant.sketch.cells import MEASURED, coarser, refuse_far, told_apart
 from calibrant.sketch.groups import Groups
-from calibrant.sketch.sketch import CalibrationSketch, claims_of, restored
-from calibrant.sketch.storage import Stored, from_bytes, from_parquet, holds_sketch, read_plain
+from calibrant.sketch.sketch import (
+    CalibrationSketch,
+    Stored,
+    claims_of,
+    from_bytes,
+    from_parquet,
+    holds_sketch,
+    read_plain,
+    restored,
+)
 from calibrant.tables.duckdb import connect, lacks_memory
 from calibrant.tables.folders import StampedFiles, check_folder_columns, folder_columns, typed_folders
 from calibrant.tables.formats.parquet import check_pages

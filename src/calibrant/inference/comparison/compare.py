@@ -20,8 +20,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import INDEPENDENT, Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
-from calibrant.inference.comparison.dependent import DependentOutcomes
-from calibrant.inference.comparison.items import Items, matched
+from calibrant.inference.comparison.items import DependentOutcomes, Items, matched
 from calibrant.inference.testing.result import TestResult
 from calibrant.kernels.sums import dot
 from calibrant.measures.registry import measures

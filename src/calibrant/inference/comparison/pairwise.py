@@ -13,9 +13,8 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.door.frames import record
 from calibrant.door.rows import Rows, not_taken
-from calibrant.door.values import ReadOnly, Result
+from calibrant.door.values import ReadOnly, Result, record
 from calibrant.inference.comparison.compare import (
     ComparisonResult,
     Evaluate,

@@ -15,11 +15,13 @@ from calibrant.door.coding import (
     categories,
     cell_of,
     cut_behind,
+    days_after,
+    numbers_of,
     ranges,
+    spans,
     tops_of_ranges,
 )
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.days import days_after, numbers_of, spans
 from calibrant.door.errors import InputError
 from calibrant.recalibration.by_segment.table import Name
 from calibrant.recalibration.kinds import check, column
@@ -40,7 +42,7 @@ class Cut(NamedTuple):
     name: Name  # the feature
     edges: FloatArray | None  # (k,): of numbers: cell j holds what is above edge j - 1 and at most edge j
     values: tuple[str, ...] | None  # of categories: those with a cell of their own
-    # whether the numbers are those of days (`calibrant.door.days`); an edge is then the last day of a cell
+    # whether the numbers are those of days (`calibrant.door.coding`); an edge is then the last day of a cell
     days: bool = False
 
     @classmethod

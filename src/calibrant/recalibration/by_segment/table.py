@@ -14,9 +14,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.coding import Values
+from calibrant.door.coding import Values, numbers_of
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
-from calibrant.door.days import numbers_of
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
 from calibrant.door.rows import read_groups, require_single_outcomes
