@@ -19,7 +19,7 @@ with atheris.instrument_imports(include=["calibrant"]):
 
     from calibrant import CalibrationSketch, InputError
     from calibrant.door.sample import Sample
-    from calibrant.sketch import sketch  # noqa: F401  imported late otherwise
+    from calibrant.sketch import sketch
 
 VALID = CalibrationSketch(64).update([0, 1, 1], [0.1, 0.5, 0.75]).to_bytes()
 

@@ -1,4 +1,4 @@
-"""The options of the commands, made from the fields of what they ask for; and how a command line is read."""
+"""The options of the commands, made from the fields of what they ask for; how a line is read; where a report goes."""
 
 from __future__ import annotations
 

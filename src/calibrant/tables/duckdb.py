@@ -1,4 +1,4 @@
-"""The same GROUP BY in DuckDB's own words, which costs half of what the portable one does."""
+"""DuckDB's own words for the GROUP BY, which cost half of the portable ones, and for rows that hold no number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front door of tables: a file, a folder, a pattern, a dataset, a frame, an engine's table, or sketches."""
+"""The front door of tables: a file, a folder, a pattern, a frame or sketches; and sketches that are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictors of the same items whose outcomes differ, such as the answers of several models to the same questions."""
+"""Predictors of the same items whose outcomes differ or depend on one another: answers to the same questions."""
 
 from __future__ import annotations
 
