@@ -324,12 +324,8 @@ def squared_calibration_error(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     n_bins : int, optional
         Number of bins, needed by the strategies that bin; as for `expected_calibration_error`.
     strategy : {"exact", "uniform", "quantile"}

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.check_certificate import check
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
@@ -94,6 +93,8 @@ class Certificate(Result):
         FileError
             If there is no room for the certificate beside it.
         """
+        from calibrant.check_certificate import check
+
         with TemporaryDirectory() as folder:
             proof = Path(folder) / "certificate.json"
             self.write(proof)
@@ -358,12 +359,8 @@ def calibration_certificate(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     of : Witness, LowerCertificate or Bracket, optional
         A result of the same rows, which alone is certified: of `smooth_calibration_witness`,
         `lower_calibration_certificate`, `calibration_distance` or `upper_calibration_distance`. By default what an

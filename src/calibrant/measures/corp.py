@@ -72,10 +72,8 @@ def corp_decomposition(
     ----------
     y_true : column of shape (n,)
         Outcomes 0 or 1, or event rates in [0, 1]: the score of a rate is that of its share of ones and zeros.
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_prob, sample_weight
+        As for `smooth_calibration_error`.
     score : {"brier", "log"}
         Squared error, or minus the logarithm of the probability given to what happened.
 

@@ -135,12 +135,8 @@ def monotone_decision_loss(y_true: Column, y_prob: Column, *, sample_weight: Col
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
 
     Returns
     -------

@@ -140,12 +140,8 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
 
     Returns
     -------
@@ -268,12 +264,8 @@ def random_interval_calibration_error(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     width : float
         Width of the bins, positive, in probability units.
 
@@ -329,12 +321,8 @@ def surrogate_interval_calibration_error(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
 
     Returns
     -------

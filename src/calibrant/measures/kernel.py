@@ -138,12 +138,8 @@ def kernel_calibration_error(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     kernel : {"laplace", "gaussian"}
         ``exp(-|u - v| / bandwidth)`` or ``exp(-(u - v)**2 / (2 * bandwidth**2))``. Only the Laplace kernel gives a
         consistent measure. For the Gaussian there are predictors whose kernel error is exponentially small, and their
@@ -434,12 +430,8 @@ def convolved_calibration_error(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     bandwidth : float, optional
         Standard deviation of the Gaussian, in probability units, at least 1e-5. By default the fixed point at which
         it equals the error.

@@ -223,12 +223,8 @@ def lower_calibration_distance(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     tol : float, default 1e-9
         How far above the exact distance the result may lie, in probability units.
 
@@ -516,12 +512,8 @@ def restricted_lower_distance(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     values : array-like of shape (m,)
         The values that calibrated predictions may take, in [0, 1]; 0 and 1 must be among them, so that there are
         calibrated predictions at all.

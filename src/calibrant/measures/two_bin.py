@@ -54,12 +54,8 @@ def averaged_two_bin_calibration_error(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
     norm : {"l1", "l2"}
         Whether the errors of the two bins are added up, or their squares and the root taken of the mean over cuts.
 
@@ -197,12 +193,8 @@ def cutoff_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights.
+    y_true, y_prob, sample_weight
+        As for `smooth_calibration_error`.
 
     Returns
     -------

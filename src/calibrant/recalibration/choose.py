@@ -23,10 +23,8 @@ from calibrant.kernels.sums import dot
 from calibrant.lazily import optional
 from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.choice import FEWEST, RecalibrationChoice
-from calibrant.recalibration.compare import THREADS, compared
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome, unweighted
 from calibrant.recalibration.gain import gain_of
-from calibrant.recalibration.judge import Judge
 from calibrant.resampling.redraw import check_groups
 from calibrant.threads import beside
 
@@ -246,6 +244,9 @@ def choose_on_classes(
     sample: MulticlassSample, level: float, clock: TimeLimit, progress: Callable[[str], None] | None
 ) -> RecalibrationChoice:
     """`choose_recalibrator` of three classes or more: the averaged map, where it is likelier beyond chance."""
+    from calibrant.recalibration.compare import THREADS, compared
+    from calibrant.recalibration.judge import Judge
+
     judge = Judge.read(sample)
     with beside(THREADS) as threads:
         comparison = compared(judge, [_OF_CLASSES], 5, level, clock, progress, threads)

@@ -80,10 +80,8 @@ def corp_regions(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
+    y_true, y_prob
+        As for `smooth_calibration_test`.
     sample_weight, trials, outcome_free_weights
         As for `smooth_calibration_test`; weights that may tell outcomes in a way that is not known are refused.
     groups : optional

@@ -99,17 +99,8 @@ def population_bounds(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes, each 0 or 1, of independent rows.
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights of the rows.
-    trials : column of shape (n,), optional
-        Number of trials of each row; `y_true` is their share of events; the row, not the trial, is what is drawn
-        independently.
-    groups : column of shape (n,), optional
-        Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    y_true, y_prob, sample_weight, trials, groups
+        As for `calibration_gate`.
     max_weight : float, optional
         Needed with any of these, and known before the rows were drawn. It is the most that one row can weigh (of
         trials: their number, times the weight). With groups it is the most of a whole group (without weights: its

@@ -115,22 +115,11 @@ def regret_bounds(
     ----------
     y_true : column of shape (n,)
         Outcomes, each 0 or 1, of independent rows; with trials shares of events.
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight : column of shape (n,), optional
-        Non-negative weights of the rows.
-    trials : column of shape (n,), optional
-        Number of trials of each row; `y_true` is their share of events; the row, not the trial, is what is drawn
-        independently.
-    groups : column of shape (n,), optional
-        Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    y_prob, sample_weight, trials, groups, max_weight
+        As for `calibration_gate`.
     sampling_fractions : mapping, optional
         Share of rows that were kept of each outcome, one by one, such as ``{0: 0.1, 1: 1.0}``: bounds are of the
         population that they were kept from. Without weights and trials.
-    max_weight : float, optional
-        Needed with weights, trials or groups: the most that one row can weigh, known before the rows were drawn. Of
-        trials their number times the weight. With groups it is the most of a whole group; without weights its number of
-        rows.
     threshold : float, optional
         Strictly between 0 and 1: rows with predictions from here on are acted on. Without it the bound holds for all
         thresholds.

@@ -95,17 +95,11 @@ def cox_test(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
+    y_true, sample_weight, trials, groups, outcome_free_weights, level, n_resamples
+        As for `smooth_calibration_test`.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1]. Predictions of exactly 0 or 1 carry no information about a line; if one of
         them is contradicted the statistic is infinite.
-    sample_weight, trials, groups, outcome_free_weights
-        As for `smooth_calibration_test`.
-    level : float, default 0.05
-        Largest probability of rejecting calibrated predictions.
-    n_resamples : int, default 999
-        Redrawn sets of outcomes.
     random_state : int, numpy.random.Generator or None
         The same number gives the same result.
 

@@ -288,19 +288,11 @@ def cumulative_calibration_test(
 
     Parameters
     ----------
-    y_true : column of shape (n,)
-        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    sample_weight, trials, groups, outcome_free_weights
+    y_true, y_prob, sample_weight, trials, groups, outcome_free_weights, level, n_resamples
         As for `smooth_calibration_test`.
     form : {"kuiper", "kolmogorov-smirnov"}
         Range of the cumulative differences, the largest over all intervals of predictions; or their largest absolute
         value, over intervals that begin at 0.
-    level : float, default 0.05
-        Largest probability of rejecting calibrated predictions.
-    n_resamples : int, default 999
-        Redrawn sets of outcomes.
     random_state : int, numpy.random.Generator or None
         The same number gives the same result.
 
