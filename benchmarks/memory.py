@@ -27,7 +27,7 @@ from run import forget_peak, peak_megabytes
 
 import calibrant
 from calibrant import decisions, inference, measures, recalibration
-from calibrant.recalibration.curves.registry import curves
+from calibrant.recalibration.curves.base import curves
 
 TABLE = Path(__file__).parent.parent / "docs" / "benchmarks-memory.md"
 ROWS = 1_000_000

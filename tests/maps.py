@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.recalibration import HistogramBinning, PlattScaling, PolynomialScaling, ScalingBinning
-from calibrant.recalibration.curves.registry import curves
+from calibrant.recalibration.curves.base import curves
 
 OTHERWISE = {
     "platt": [PlattScaling(clip=1e-6)],

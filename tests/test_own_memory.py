@@ -10,7 +10,7 @@ import pytest
 
 from calibrant import InputError
 from calibrant.recalibration import SegmentRecalibrator
-from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.curves.base import maps
 from tests.public import FUNCTIONS
 
 NOT_COPIED = {"multiclass_sample"}  # it is the user's own table, read as probabilities: "nothing is copied"

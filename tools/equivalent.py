@@ -73,7 +73,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "return gap",
         "pass",
     ): ("where a part of the gap is too much, so is the whole"),
-    ("recalibration/curves/temperature.py", "temperature", "return 1.0 / after", "pass"): (
+    ("recalibration/curves/formulas.py", "temperature", "return 1.0 / after", "pass"): (
         "a bisection goes on where there is nothing in between"
     ),
     ("kernels/lower_repair.py", "longer", "return True, far, long, aimed", "pass"): _SEARCH,
@@ -141,7 +141,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"
     ),
-    ("recalibration/curves/temperature.py", "", "200", "201"): "more steps than any fit needs",
+    ("recalibration/curves/formulas.py", "", "200", "201"): "more steps than any fit needs",
     ("resampling/folds.py", "cross_fitted", "n_jobs is None", "not (n_jobs is None)"): (
         "the same fits, one after another or beside one another"
     ),

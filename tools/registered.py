@@ -29,8 +29,11 @@ from tests.test_signatures import RULES, offenders  # noqa: E402
 from calibrant.inference.testing.registry import CalibrationTest, calibration_tests  # noqa: E402
 from calibrant.measures.registry import Measure, measures  # noqa: E402
 from calibrant.recalibration.base import Recalibrator  # noqa: E402
-from calibrant.recalibration.curves.base import Curve  # noqa: E402
-from calibrant.recalibration.curves.registry import Map, maps  # noqa: E402
+from calibrant.recalibration.curves.base import (  # noqa: E402
+    Curve,
+    Map,
+    maps,
+)
 from calibrant.recalibration.kinds import column, number, square  # noqa: E402
 from calibrant.recalibration.serialization import JsonEstimator  # noqa: E402
 

@@ -69,7 +69,7 @@ HOMES = {
     "Premises": "door.premises",
     "Question": "findings.classes",
     "RecalibratedClassifier": "recalibration.classifier",
-    "RecalibrationChoice": "recalibration.choice",
+    "RecalibrationChoice": "recalibration.choose",
     "RecalibrationComparison": "recalibration.compare",
     "RecalibrationGain": "recalibration.gain",
     "RecalibrationScore": "recalibration.compare",

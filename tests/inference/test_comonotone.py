@@ -13,8 +13,14 @@ from calibrant import calibration_test, smooth_calibration_test
 from calibrant.door.rows import Rows
 from calibrant.inference import tcal_test
 from calibrant.inference.testing.components import lots_of_rows
-from calibrant.resampling.comonotone import GroupSteps, enough_for_signs, joined, log_tail_of_total
-from calibrant.resampling.redraw import Redraws, by_signs_and_bound
+from calibrant.resampling.redraw import (
+    GroupSteps,
+    Redraws,
+    by_signs_and_bound,
+    enough_for_signs,
+    joined,
+    log_tail_of_total,
+)
 from tests.strategies import examples
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from calibrant import InputError
 from calibrant.inference.testing.registry import ROWS, calibration_tests, register_test
 from calibrant.inference.testing.result import ImpossibleRows, TestResult
-from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.resampling.redraw import LEAST_GROUPS
 from tests.public import FUNCTIONS
 from tests.registered import TOOL
 from tests.strategies import drawn_classes, examples

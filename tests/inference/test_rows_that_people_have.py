@@ -28,7 +28,8 @@ from calibrant.inference.testing import components as tail
 from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components, lots_of_rows
 from calibrant.inference.testing.registry import ROWS, calibration_tests
 from calibrant.inference.testing.tcal import WeightedCells
-from calibrant.resampling import comonotone, redraw
+from calibrant.resampling import redraw
+from calibrant.resampling import redraw as comonotone
 from tests.oracles import calibration_test as oracle
 from tests.oracles import tcal as tcal_oracle
 from tests.strategies import examples

@@ -23,7 +23,7 @@ from calibrant.recalibration import (
     choose_recalibrator,
     compare_recalibrators,
 )
-from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.curves.base import maps
 from calibrant.recalibration.judge import says_certain
 
 

@@ -31,7 +31,7 @@ from calibrant.recalibration import (
     choose_recalibrator,
     compare_recalibrators,
 )
-from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.curves.base import maps
 
 SEVERAL = pytest.mark.parametrize("recalibrator", [TemperatureScaling(), VectorScaling(), DirichletScaling()], ids=str)
 

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from calibrant import InputError
 from calibrant.recalibration import HistogramBinning, PlattScaling, RecalibratedClassifier, load
-from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.curves.base import maps
 from calibrant.recalibration.methods import Method
 from calibrant.resampling.folds import folds
 

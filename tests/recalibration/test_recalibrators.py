@@ -34,7 +34,7 @@ from calibrant.recalibration import (
     VectorScaling,
     VennAbers,
 )
-from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.curves.base import maps
 from tests.maps import BINARY
 from tests.oracles import corp as isotonic_oracle
 from tests.oracles import recalibration as oracle

@@ -24,9 +24,9 @@ from calibrant import InputError
 from calibrant.door.coding import numbers_of
 from calibrant.recalibration import AveragedScaling, SegmentRecalibrator, from_json
 from calibrant.recalibration.by_segment import boosting, estimator
-from calibrant.recalibration.by_segment.cells import Cut, conditions
 from calibrant.recalibration.by_segment.corrections import Fitting, _Corrections, _moving, _newton
 from calibrant.recalibration.by_segment.estimator import compared
+from calibrant.recalibration.by_segment.table import Cut, conditions
 from calibrant.recalibration.judge import Judge
 from tests.strategies import examples
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import draw_diagram
-from calibrant.report.frame import limits
+from calibrant.report.diagram import draw_diagram, limits
 from calibrant.report.plots import diagram
 
 

@@ -5,9 +5,7 @@ from scipy.special import expit, logit
 
 from calibrant import audit, corp_decomposition
 from calibrant.findings.regions import Region
-from calibrant.report.diagram import _draw_examples
-from calibrant.report.frame import beyond, limits
-from calibrant.report.plots import figure
+from calibrant.report.diagram import _draw_examples, beyond, figure, limits
 
 
 def audited(low, high, n=300):

@@ -12,7 +12,7 @@ import pytest
 from calibrant import audit
 from calibrant.cli.options import page
 from calibrant.findings.comparison import compare
-from calibrant.report.frame import limits
+from calibrant.report.diagram import limits
 from calibrant.report.letters import ASCII, UNICODE, Grid, picture
 from calibrant.report.text import _methods
 from tests.contradictions import audited

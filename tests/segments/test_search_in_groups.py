@@ -14,8 +14,7 @@ from scipy.special import ndtr
 
 from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
-from calibrant.resampling.comonotone import GroupSteps, log_tail_of_total
-from calibrant.resampling.redraw import random_signs
+from calibrant.resampling.redraw import GroupSteps, log_tail_of_total, random_signs
 from calibrant.segments.by_groups import ByGroups, _correlation, parts_of
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.features import Feature

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.recalibration.choice import FEWEST
+from calibrant.recalibration.choose import FEWEST
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.gain import gain_of
 from calibrant_papers.processors import on_all_processors

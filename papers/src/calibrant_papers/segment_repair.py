@@ -16,8 +16,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
 from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator
+from calibrant.recalibration.by_segment.table import Cut, blocks_of, crossing
 from calibrant.recalibration.scaling import PlattScaling
 from calibrant_papers.registry import Reproduction, table
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from calibrant import calibration_test, smooth_calibration_test
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.resampling import comonotone
+from calibrant.resampling import redraw
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 
@@ -69,11 +69,11 @@ def _shares(design: str, dependence: str, trials: int) -> tuple[float, ...]:
         flatter = 1.0 / (1.0 + ((1.0 - v) / v) ** 0.6)
         y, y_flatter = (_outcomes(group, each, dependence, rng) for each in (v, flatter))
         options: dict[str, Any] = {"groups": group, "n_resamples": _RESAMPLES, "random_state": trial}
-        least, comonotone.LEAST_GROUPS = comonotone.LEAST_GROUPS, 0
+        least, redraw.LEAST_GROUPS = redraw.LEAST_GROUPS, 0
         try:
             rejected[0] += calibration_test(y, v, **options).reject
         finally:
-            comonotone.LEAST_GROUPS = least
+            redraw.LEAST_GROUPS = least
         rejected[1] += calibration_test(y, v, **options).reject
         rejected[2] += smooth_calibration_test(y, v, **options).reject
         rejected[3] += calibration_test(y_flatter, v, **options).reject

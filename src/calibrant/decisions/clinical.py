@@ -31,7 +31,7 @@ from calibrant.door.rows import require_single_outcomes
 from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import auc_from_sample
-from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
+from calibrant.resampling.redraw import LEAST_GROUPS, too_few
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.values import Result
 from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.kernels.sums import dot
-from calibrant.resampling.comonotone import LEAST_GROUPS, number_for_signs, too_few
+from calibrant.resampling.redraw import LEAST_GROUPS, number_for_signs, too_few
 
 _STEPS = 100
 _FAR = 2.0**20  # log-odds, or slopes times the spread of the log-odds: further out nothing changes

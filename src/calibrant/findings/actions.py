@@ -10,9 +10,9 @@ from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
 from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
 from calibrant.inference.bounds.gate import asked, most_in_short, rounded_rows, rows_to_collect
-from calibrant.recalibration.choice import falls_to
-from calibrant.recalibration.curves.registry import title_of
-from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.recalibration.choose import falls_to
+from calibrant.recalibration.curves.base import title_of
+from calibrant.resampling.redraw import LEAST_GROUPS
 
 if TYPE_CHECKING:
     from calibrant.findings.results import Audit

@@ -1,11 +1,11 @@
-"""The audit: one call, every answer."""
+"""The audit: one call, every answer; and its rows, pooled, one by one or as draws, where tests and bounds need them."""
 
 from __future__ import annotations
 
 __all__ = ["audit"]
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,11 +15,23 @@ from calibrant.decisions.curve import Acting, acting_from_sample
 from calibrant.decisions.line import group_line
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
+from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table, of_log_odds, read_columns
 from calibrant.door.ends import Bracket
+from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
 from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
-from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
+from calibrant.door.rows import (
+    Rows,
+    check_outcome_free,
+    dimensions,
+    events_of,
+    not_taken,
+    read_fractions,
+    read_groups,
+    read_trials,
+    require_single_outcomes,
+    sample_and_rows,
+)
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
 from calibrant.findings.decision import default_limit, rejected
@@ -27,9 +39,8 @@ from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
-from calibrant.findings.rows import Given, fractions_of, given
 from calibrant.findings.words import proved
-from calibrant.inference.bounds.draws import AnyDraws
+from calibrant.inference.bounds.draws import AnyDraws, Draws, draws_of
 from calibrant.inference.bounds.population import teach
 from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, auc_from_sample, corp_from_sample
@@ -380,3 +391,63 @@ def _costs(
     cost = cost_from_sample(sample, level, threshold, with_bounds=single and not many, cuts=cuts)
     how = sample, cost.threshold, level, n_resamples, np.random.default_rng([n_draws, 1])
     return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """Rows that were read and checked."""
+
+    sample: Sample  # the rows, pooled by prediction
+    rows: Rows | None = None  # the same one by one, where weights, trials or groups tell them apart
+    draws: Draws | None = None  # the same as draws from a population, where the most that one can weigh is known
+
+
+def given(
+    outcome: FloatArray,
+    prediction: FloatArray,
+    weight: FloatArray | None = None,
+    *,
+    trials: Any = None,
+    groups: Any = None,
+    max_weight: float | None = None,
+    outcome_free: bool = False,
+    sampling_fractions: Any = None,
+) -> Given:
+    """Take validated columns with the user's trials and groups, and the most that one draw can weigh, if it is said.
+
+    Rows that were sampled by outcome describe their population by weights, which are known beforehand. Raises
+    InputError if trials, groups or `max_weight` cannot be used; of event rates in groups trials are needed.
+    """
+    fractions = read_fractions(sampling_fractions, sample_weight=weight, trials=trials)
+    if fractions is not None:
+        require_single_outcomes(outcome)
+        weight = fractions.weight_of(outcome)
+        max_weight = fractions.max_weight if max_weight is None and groups is None else max_weight
+    check_outcome_free(outcome_free, weight, groups)
+    if trials is None and groups is None:
+        if max_weight is not None and weight is None:
+            problem = "has no effect: there are no weights, trials or groups"
+            raise InputError("max_weight", problem)
+        sample, rows = sample_and_rows(outcome, prediction, weight, outcome_free, fractions)
+        if max_weight is None:
+            return Given(sample, rows)
+        require_single_outcomes(outcome)
+        return Given(sample, rows, draws_of(outcome, prediction, weight, None, None, max_weight)[1])
+    group: IntArray | None = None if groups is None else read_groups(groups, prediction.size)
+    if trials is None:
+        require_single_outcomes(outcome)
+        rows = Rows.of_arrays(outcome, prediction, weight, None, group, outcome_free, fractions)
+        sample, count = Sample.of_arrays(outcome, prediction, weight), None
+    else:
+        count = read_trials(trials, prediction.size)
+        rows = Rows.of_arrays(events_of(outcome, count), prediction, weight, count, group, outcome_free)
+        sample = rows.sample
+    if max_weight is None:
+        return Given(sample, rows)
+    return Given(sample, rows, draws_of(outcome, prediction, weight, count, group, max_weight)[1])
+
+
+def fractions_of(rows: Rows | None) -> tuple[float, float] | None:
+    """Shares of rows without the event, and with it, that were kept, where rows were sampled by outcome."""
+    fractions = None if rows is None else rows.fractions
+    return None if fractions is None else (fractions.without, fractions.events)

@@ -48,7 +48,7 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.bounds.gate import GateResult, asked, at_most, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
-from calibrant.resampling.comonotone import LEAST_GROUPS, too_few
+from calibrant.resampling.redraw import LEAST_GROUPS, too_few
 
 if TYPE_CHECKING:
     from calibrant.decisions.line import GroupLine

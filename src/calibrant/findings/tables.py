@@ -21,12 +21,11 @@ from calibrant.door.errors import FileError, InputError, Ways
 from calibrant.door.premises import Followed
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
 from calibrant.door.values import counted
-from calibrant.findings.arrays import audit_classes, audit_given, audit_sample
+from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
 from calibrant.findings.parts import check_drift, in_parts
 from calibrant.findings.results import Audit
-from calibrant.findings.rows import given
 from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched

@@ -31,8 +31,7 @@ from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
-from calibrant.gate.provenance import Provenance
-from calibrant.gate.request import GateRequest
+from calibrant.gate.request import GateRequest, Provenance
 from calibrant.gate.result import Check
 from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
 from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, read_draws

@@ -12,7 +12,7 @@ from calibrant.recalibration.by_segment.estimator import SegmentCorrection as Se
 from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator as SegmentRecalibrator
 from calibrant.recalibration.certified import CertifiedGain as CertifiedGain
 from calibrant.recalibration.certified import certified_gain as certified_gain
-from calibrant.recalibration.choice import RecalibrationChoice as RecalibrationChoice
+from calibrant.recalibration.choose import RecalibrationChoice as RecalibrationChoice
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
 from calibrant.recalibration.compare import RecalibrationComparison as RecalibrationComparison

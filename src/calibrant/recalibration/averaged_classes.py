@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 
 from calibrant.door.classes import MulticlassSample
 from calibrant.kernels.softmax import bent_loss, softmax_and_loss
-from calibrant.recalibration.curves.registry import register_map
+from calibrant.recalibration.curves.base import register_map
 from calibrant.recalibration.kinds import (
     Kind,
     check,

@@ -18,9 +18,8 @@ from calibrant.lazily import optional
 from calibrant.measures.clock import TimeLimit
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.recalibration.curves.base import Curve
-from calibrant.recalibration.curves.registry import curves, maps
-from calibrant.recalibration.curves.temperature import TemperatureCurve
+from calibrant.recalibration.curves.base import Curve, curves, maps
+from calibrant.recalibration.curves.formulas import TemperatureCurve
 from calibrant.recalibration.judge import Judge, mean_with_interval, says_certain
 from calibrant.recalibration.softmax_fit import OutOfTime
 from calibrant.resampling.folds import Split

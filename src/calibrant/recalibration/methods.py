@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from calibrant.door.errors import InputError
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.curves.base import maps
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
 Method = Literal[

@@ -17,8 +17,7 @@ from calibrant.door.arguments import positive
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip
-from calibrant.recalibration.curves.registry import register_map
+from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip, register_map
 from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
 from calibrant.recalibration.serialization import JsonEstimator
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between

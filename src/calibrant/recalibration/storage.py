@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.recalibration.by_segment import estimator as estimator  # whose class is known once it is imported
-from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.curves.base import maps
 from calibrant.recalibration.serialization import LAYOUT, VERSION, read_content, sealed
 
 

@@ -37,10 +37,10 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.bounds.gate import asked, most_in_short
 from calibrant.measures.registry import measures
-from calibrant.recalibration.curves.registry import title_of
+from calibrant.recalibration.curves.base import title_of
 from calibrant.report.classes import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.frame import beyond, place
+from calibrant.report.diagram import beyond, place
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram, drift_svg
 from calibrant.report.segments import found_svg, pair_names, pair_svg, pairs_to_draw, values_drawn

@@ -10,8 +10,18 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from calibrant.report.diagram import draw_density, draw_diagonal, draw_diagram, draw_line, draw_named, legend, set_axis
-from calibrant.report.frame import heights, limits, place
+from calibrant.report.diagram import (
+    draw_density,
+    draw_diagonal,
+    draw_diagram,
+    draw_line,
+    draw_named,
+    heights,
+    legend,
+    limits,
+    place,
+    set_axis,
+)
 from calibrant.report.look import COLOURS, STYLE, Look, as_svg, drawn
 
 if TYPE_CHECKING:

@@ -17,8 +17,14 @@ from calibrant.inference.testing import group_evidence as evidence
 from calibrant.inference.testing.components import chernoff
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels.excursions import squared_evidence
-from calibrant.resampling.comonotone import LEAST_GROUPS, GroupSteps, enough_for_signs, log_tail_of_total
-from calibrant.resampling.redraw import FEW_AND_WEIGHTED, random_signs
+from calibrant.resampling.redraw import (
+    FEW_AND_WEIGHTED,
+    LEAST_GROUPS,
+    GroupSteps,
+    enough_for_signs,
+    log_tail_of_total,
+    random_signs,
+)
 from calibrant.segments.candidates import (
     FeatureLots,
     SegmentCandidates,

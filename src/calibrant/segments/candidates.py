@@ -17,8 +17,8 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Lots, Rows
 from calibrant.door.values import counted
 from calibrant.kernels import excursions as kernel
-from calibrant.resampling.comonotone import LEAST_GROUPS
 from calibrant.resampling.joint import JointRows
+from calibrant.resampling.redraw import LEAST_GROUPS
 from calibrant.segments.features import Feature
 from calibrant.segments.request import MOST_SEGMENTS
 

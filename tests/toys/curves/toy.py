@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from calibrant.door.sample import Sample
 from calibrant.recalibration.curves.base import Curve
-from calibrant.recalibration.curves.registry import register_map
+from calibrant.recalibration.curves.base import register_map
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -36,9 +36,8 @@ from calibrant.inference.testing.components import (
 )
 from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult, contradicted, impossible_rows
-from calibrant.resampling.comonotone import enough_for_signs, joined, log_tail_of_total
 from calibrant.resampling.joint import JointRows
-from calibrant.resampling.redraw import FEW_AND_WEIGHTED
+from calibrant.resampling.redraw import FEW_AND_WEIGHTED, enough_for_signs, joined, log_tail_of_total
 
 if TYPE_CHECKING:
     pass

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels import sketching
-from calibrant.resampling.comonotone import LEAST_GROUPS
+from calibrant.resampling.redraw import LEAST_GROUPS
 
 SHARES = 0.9, 0.05, 0.03, 0.02
 """Of the evidence, for predictions as a whole and in 2, 4 and 8 equal intervals."""

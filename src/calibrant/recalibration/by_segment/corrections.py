@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
+from calibrant.recalibration.by_segment.table import Cut, blocks_of, crossing
 from calibrant.recalibration.kinds import check, check_size, column, optional
 
 _SPREADS = np.logspace(-4.0, 1.0, 26)[:, None]

@@ -25,7 +25,6 @@ from calibrant.measures.logistic import inner_expit, log_odds
 from calibrant.recalibration.averaged import AveragedScaling
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.by_segment.boosting import Cells, Features, Trees, fit_boosted, most_moved
-from calibrant.recalibration.by_segment.cells import Cut, conditions, read_cut
 from calibrant.recalibration.by_segment.corrections import (
     LARGEST_SHIFT,
     MOST_PARTS,
@@ -37,10 +36,13 @@ from calibrant.recalibration.by_segment.corrections import (
     read_block,
 )
 from calibrant.recalibration.by_segment.table import (
+    Cut,
     FeatureTable,
     Name,
+    conditions,
     features_of,
     in_words_of,
+    read_cut,
     read_prediction,
     read_rows,
     refuse_outcome,

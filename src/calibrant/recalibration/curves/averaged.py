@@ -20,8 +20,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.logistic import inner_expit
-from calibrant.recalibration.curves.base import Curve, Levels
-from calibrant.recalibration.curves.registry import register_map
+from calibrant.recalibration.curves.base import Curve, Levels, register_map
 from calibrant.recalibration.kinds import check
 from calibrant.threads import one_thread
 
