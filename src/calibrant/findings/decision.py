@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from calibrant.door.coding import condition, equalities
-from calibrant.door.ends import Interval
-from calibrant.door.ends import in_points
+from calibrant.door.ends import Interval, in_points
 from calibrant.door.values import ReadOnly, Result
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import Verdict, asked
