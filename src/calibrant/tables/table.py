@@ -103,35 +103,15 @@ class RowsWithFeatures:
 
 
 class Table(ABC):
-    """Rows under named columns, wherever they lie.
+    """Rows under named columns, wherever they lie."""
 
-    Attributes
-    ----------
-    name : str or None
-        What it is called in a report.
-    columns : list of str
-        Names of its columns.
-    twins : mapping of str to list of str
-        Names that its reader does not tell apart, by what they look like to it.
-    summed : bool
-        Whether rows are to be summed where they lie instead of read.
-    distinct : bool
-        Whether all rows are other ones, even equal ones, as the caller says.
-    dependent : bool
-        Whether rows come in groups: a row that its group holds twice adds no evidence, and is no copy.
-    row_keys : tuple of str
-        Columns of segments and periods that are asked for: rows that differ there are other ones.
-    has_rows : bool
-        Whether it has columns of rows, and not sums alone.
-    is_harness_log : bool
-        Whether it holds samples of lm-evaluation-harness.
-    """
-
-    name: str | None = None
-    distinct: bool = False
+    name: str | None = None  # what it is called in a report
+    distinct: bool = False  # whether all rows are other ones, even equal ones, as the caller says
+    # whether rows come in groups: a row that its group holds twice adds no evidence, and is no copy
     dependent: bool = False
+    # columns of segments and periods that are asked for: rows that differ there are other ones
     row_keys: tuple[str, ...] = ()
-    has_rows: ClassVar[bool] = True
+    has_rows: ClassVar[bool] = True  # whether it has columns of rows, and not sums alone
 
     @property
     def is_harness_log(self) -> bool:
