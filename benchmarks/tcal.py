@@ -12,8 +12,7 @@ import time
 
 import numpy as np
 
-from calibrant.inference.testing.tcal import tcal_test
-from calibrant.inference.testing.tcal_scales import dyadic_scales
+from calibrant.inference.testing.tcal import dyadic_scales, tcal_test
 
 N_RESAMPLES = 3000
 TIMED = 5

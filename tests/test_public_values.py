@@ -22,8 +22,8 @@ from sklearn.model_selection import GridSearchCV
 
 import calibrant
 from calibrant import inference, recalibration
-from calibrant.decisions.cost import cost_from_sample
 from calibrant.decisions.curve import acting_from_sample
+from calibrant.decisions.murphy import cost_from_sample
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import BACKENDS, Result

@@ -137,7 +137,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "more may be allowed only where every row is within what is usual"
     ),
     ("kernels/excursions.py", "draw_events", "0.25", "0.3125"): "a buffer that is longer",
-    ("report/plots.py", "_drift_figure", "72", "73"): _LOOK,
+    ("report/diagram.py", "_drift_figure", "72", "73"): _LOOK,
     ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"
     ),

@@ -26,7 +26,7 @@ import public_names  # noqa: E402
 from tests.test_docstrings import class_lacks, function_lacks  # noqa: E402
 from tests.test_signatures import RULES, offenders  # noqa: E402
 
-from calibrant.inference.testing.registry import CalibrationTest, calibration_tests  # noqa: E402
+from calibrant.inference.testing.result import CalibrationTest, calibration_tests  # noqa: E402
 from calibrant.measures.registry import Measure, measures  # noqa: E402
 from calibrant.recalibration.base import Recalibrator  # noqa: E402
 from calibrant.recalibration.curves.base import (  # noqa: E402
@@ -34,8 +34,12 @@ from calibrant.recalibration.curves.base import (  # noqa: E402
     Map,
     maps,
 )
-from calibrant.recalibration.kinds import column, number, square  # noqa: E402
-from calibrant.recalibration.serialization import JsonEstimator  # noqa: E402
+from calibrant.recalibration.serialization import (  # noqa: E402
+    JsonEstimator,
+    column,
+    number,
+    square,
+)
 
 BY_PARTS = {
     *("calibration_test", "tcal_test", "two_sample_calibration_test", "canonical_kernel_test", "class_wise_test"),

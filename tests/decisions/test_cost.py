@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import InputError, decision_curve
-from calibrant.decisions.cost import cost_from_sample, worth_in_words
+from calibrant.decisions.murphy import cost_from_sample, worth_in_words
 from calibrant.door.ends import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.inference import regret_bounds

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from calibrant import InputError, audit_table, calibration_drift
 from calibrant.cli.app import app
-from calibrant.drift.periods import Period
-from calibrant.drift.unchanged import Counts, Since, _bennett, _breaks, _Strata, _transport
+from calibrant.drift.periods import Counts, Period, Since, _bennett, _breaks, _Strata, _transport
 from tests.strategies import examples
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from calibrant.drift.unchanged import _ROWS_A_STRATUM, _SHARES, Counts, Since, _breaks, _transport
+from calibrant.drift.periods import _ROWS_A_STRATUM, _SHARES, Counts, Since, _breaks, _transport
 from tests.strategies import examples
 
 

@@ -30,8 +30,8 @@ from calibrant.gate.result import Check, Gated
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.comparison.not_worse import NotWorse, Predictor
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
+from calibrant.segments.evidence import Stakes, Totals
 from calibrant.segments.request import Search
-from calibrant.segments.totals import Stakes, Totals
 from calibrant.tables import files
 from tests.segments.test_row_bets import last_refuted
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
-from calibrant.inference.testing.registry import ROWS, calibration_tests, register_test
-from calibrant.inference.testing.result import ImpossibleRows, TestResult
+from calibrant.inference.testing.result import ROWS, ImpossibleRows, TestResult, calibration_tests, register_test
 from calibrant.resampling.redraw import LEAST_GROUPS
 from tests.public import FUNCTIONS
 from tests.registered import TOOL

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from calibrant.inference.testing.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
+from calibrant.inference.testing.discrete import mean_chance_interval, two_sided_log_pvalues
 from calibrant.kernels import poisson_binomial
 from calibrant.kernels.poisson_binomial import EXACT, log_upper_tail
 from tests.exact import event_probabilities

@@ -26,7 +26,7 @@ from calibrant.inference import corp_regions
 from calibrant.inference.testing import components
 from calibrant.inference.testing import components as tail
 from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components, lots_of_rows
-from calibrant.inference.testing.registry import ROWS, calibration_tests
+from calibrant.inference.testing.result import ROWS, calibration_tests
 from calibrant.inference.testing.tcal import WeightedCells
 from calibrant.resampling import redraw
 from calibrant.resampling import redraw as comonotone

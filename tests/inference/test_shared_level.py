@@ -23,7 +23,7 @@ from calibrant.inference.bounds.population import sample_distance
 from calibrant.inference.bounds.squared_error import squared_error_of_counts
 from calibrant.inference.comparison.compare import compare_calibration_on_rows, draws_of_a_state
 from calibrant.inference.comparison.not_worse import Predictor, not_worse
-from calibrant.inference.testing.poisson_binomial import mean_chance_interval
+from calibrant.inference.testing.discrete import mean_chance_interval
 
 
 def rows(n, seed, bend=1.3):

@@ -14,8 +14,14 @@ from scipy.stats import binom, chi2
 from calibrant import threads
 from calibrant.door.errors import InputError
 from calibrant.inference.testing import tcal
-from calibrant.inference.testing.tcal import debiased_plug_in, tcal_test
-from calibrant.inference.testing.tcal_scales import dyadic_scales, event_rows, simplex_cells, smooth_scale
+from calibrant.inference.testing.tcal import (
+    debiased_plug_in,
+    dyadic_scales,
+    event_rows,
+    simplex_cells,
+    smooth_scale,
+    tcal_test,
+)
 from calibrant.resampling.redraw import joint_pvalue
 from tests.oracles import tcal as oracle
 from tests.strategies import examples, samples

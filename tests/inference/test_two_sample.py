@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from calibrant import threads
 from calibrant.door.errors import InputError
-from calibrant.inference.testing.tcal_scales import event_rows
+from calibrant.inference.testing.tcal import event_rows
 from calibrant.inference.testing.two_sample import two_sample_calibration_test
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
 from tests.oracles import tcal as oracle

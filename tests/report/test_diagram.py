@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import draw_diagram, limits
-from calibrant.report.plots import diagram
+from calibrant.report.diagram import diagram, draw_diagram, limits
 
 
 def sample(n=1500, seed=0):

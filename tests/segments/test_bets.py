@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.segments.totals import Stakes
+from calibrant.segments.evidence import Stakes
 from tests.strategies import examples
 
 SIZES = st.lists(st.tuples(st.floats(0.1, 20.0), st.floats(-1.0, 1.0)), min_size=1, max_size=60)

@@ -15,11 +15,10 @@ from calibrant.door.rows import Rows
 from calibrant.kernels import excursions as kernel
 from calibrant.segments import candidates as formed_module
 from calibrant.segments.candidates import form, units_of
-from calibrant.segments.evidence import search, stepped_down
+from calibrant.segments.evidence import holm, search, stepped_down, totals_of
 from calibrant.segments.features import Feature, most_frequent, read_features
 from calibrant.segments.request import Search
 from calibrant.segments.search import find_in_rows
-from calibrant.segments.totals import holm, totals_of
 from tests.oracles import found_segments as oracle
 from tests.strategies import examples
 

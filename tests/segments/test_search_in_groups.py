@@ -17,11 +17,11 @@ from calibrant.door.rows import Rows
 from calibrant.resampling.redraw import GroupSteps, log_tail_of_total, random_signs
 from calibrant.segments.by_groups import ByGroups, _correlation, parts_of
 from calibrant.segments.candidates import form, units_of
+from calibrant.segments.evidence import Stakes, holm, totals_of
 from calibrant.segments.features import Feature
 from calibrant.segments.gate_bounds import at_knots, ends_at_knots
 from calibrant.segments.request import Search
 from calibrant.segments.search import find_in_rows
-from calibrant.segments.totals import Stakes, holm, totals_of
 from tests.oracles import found_in_groups as oracle
 from tests.oracles import found_segments as rows_oracle
 from tests.segments.test_search import coded

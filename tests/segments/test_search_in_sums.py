@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, audit_table, find_segments
-from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
+from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.kernels import sketching
-from calibrant.segments.evidence import SHARES
+from calibrant.segments.evidence import SHARES, Totals
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
 from calibrant.segments.request import Search
 from calibrant.segments.sums import _detectable, _explained
-from calibrant.segments.totals import Totals
 from calibrant.tables import files, frames
 from calibrant.tables.features import in_blocks
 from calibrant.tables.frames import OpenedFrame

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from calibrant.segments import totals as module
-from calibrant.segments.evidence import spare, stepped_down
+from calibrant.segments import evidence as module
+from calibrant.segments.evidence import ByGroup, Stakes, Totals, spare, stepped_down
 from calibrant.segments.gate_bounds import ends_at_knots
-from calibrant.segments.totals import ByGroup, Stakes, Totals
 
 
 def totals(**others):

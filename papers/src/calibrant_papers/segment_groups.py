@@ -16,8 +16,8 @@ from calibrant.door.rows import Rows
 from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import SegmentCandidates, form, units_of
+from calibrant.segments.evidence import totals_of
 from calibrant.segments.features import Feature
-from calibrant.segments.totals import totals_of
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 from calibrant_papers.segment_search_rates import inside_of, sound_among

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binom, binomtest, false_discovery_control
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.testing.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
+from calibrant.inference.testing.discrete import mean_chance_interval, two_sided_log_pvalues
 from calibrant.segments.by_column import calibration_by_segment
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table

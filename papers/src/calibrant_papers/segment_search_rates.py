@@ -12,14 +12,13 @@ from scipy.stats import false_discovery_control, norm
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
-from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
+from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.segments.by_groups import ByRows
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, form, units_of
-from calibrant.segments.evidence import ResampleSearch, search
+from calibrant.segments.evidence import ResampleSearch, holm, search, totals_of
 from calibrant.segments.features import Feature
 from calibrant.segments.results import explained_once
 from calibrant.segments.sums import Summed
-from calibrant.segments.totals import holm, totals_of
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 

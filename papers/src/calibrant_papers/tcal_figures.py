@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.testing.tcal import CriticalValue, tcal_test
-from calibrant.inference.testing.tcal_scales import smooth_scale
+from calibrant.inference.testing.tcal import CriticalValue, smooth_scale, tcal_test
 
 LEVEL = 0.05
 NORM = 0.0098482  # the l2 norm of the bump

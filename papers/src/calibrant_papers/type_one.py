@@ -12,9 +12,8 @@ from scipy.stats import binomtest
 import calibrant
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
-from calibrant.inference.testing.registry import calibration_tests
-from calibrant.inference.testing.tcal import CriticalValue
-from calibrant.inference.testing.tcal_scales import dyadic_scales
+from calibrant.inference.testing.result import calibration_tests
+from calibrant.inference.testing.tcal import CriticalValue, dyadic_scales
 from calibrant.inference.testing.two_sample import TwoSampleTest
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table

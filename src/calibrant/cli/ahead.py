@@ -122,8 +122,8 @@ def _smooth(sample: Sample) -> None:
 def _cost(sample: Sample) -> None:
     import numpy as np
 
-    from calibrant.decisions.cost import cost_from_sample
     from calibrant.decisions.curve import acting_from_sample
+    from calibrant.decisions.murphy import cost_from_sample
 
     cost = cost_from_sample(sample, 0.05)
     acting_from_sample(sample, cost.threshold, 0.05, 99, np.random.default_rng(0), single=True)

@@ -1,4 +1,4 @@
-"""Murphy diagram and ROC curve: every elementary score, split as the Brier score is, and the hull behind both."""
+"""Costs of acting: in one sentence, and as a Murphy diagram, with the ROC curve and the hull behind both."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.decisions.cases import drawing
+from calibrant.door.arguments import check_threshold
 from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.ends import Interval, at_least, at_most, confidence
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import FloatOrNull, Result
+from calibrant.inference.bounds.regret import regret_bounds_from_sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.measures.decision_loss import Cuts
@@ -194,3 +197,137 @@ def murphy_from_sample(
         on_hull=cuts.best,
         corp=corp_from_sample(sample) if corp is None else corp,
     )
+
+
+_NOTHING = 1e-12  # what less is lost is rounding
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cost(Result):
+    """Loss by acting on the predictions at one threshold."""
+
+    threshold: float  # that was asked about, or at which these rows lose most
+    worst: bool  # whether it is the latter
+    lost: float  # per row, in payoff of 1 - t for an event that is acted on and t for another row that is not
+    # prediction from which on acting is best there; infinite, in JSON null, where it is best to act on none
+    best_cut: FloatOrNull
+    # the population's regret, at the threshold or at its own worst one; None where rows weigh differently, or are
+    # trials
+    regret_interval: Interval | None
+    level: float  # probability with which either end of it may fail
+
+    def summary(self) -> str:
+        """Say what it costs."""
+        return f"{self._on_these_rows()} {self._population()}".rstrip()
+
+    def _on_these_rows(self) -> str:
+        if self.lost < _NOTHING:
+            if self.worst:
+                return "At no threshold is another cut better on these rows."
+            return f"At the threshold {self.threshold:.6g} no other cut is better on these rows."
+        here, best = _told_apart(self.threshold, self.best_cut, 3 if self.worst else 6)
+        cases = float(f"{self._as_cases(self.lost):.2g}")
+        lost = f"acting from {here} on loses as much as {cases:g} {self._kind[1]} in 1,000 rows, against {best}"
+        if self.worst:
+            return f"The costliest threshold is {here}{worth_in_words(self.threshold)}: {lost}."
+        return f"At the threshold {here}{worth_in_words(self.threshold)}, {lost}."
+
+    @property
+    def _kind(self) -> tuple[float, str]:
+        """Name the error that the best cut avoids, and its cost: a missed event 1 - t, a needless action t."""
+        fewer = self.best_cut > self.threshold  # rows acted on from the best cut on
+        return (self.threshold, "needless actions") if fewer else (1.0 - self.threshold, "missed events")
+
+    def _as_cases(self, lost: float) -> float:
+        """So many errors of that kind in 1,000 rows."""
+        return 1000.0 * min(lost, max(self.threshold, 1.0 - self.threshold)) / self._kind[0]
+
+    def _population(self) -> str:
+        if self.regret_interval is None:
+            return ""
+        low, high = self.regret_interval
+        sure = f"({confidence(self.level)} confidence)"
+        if not self.worst and self.lost >= _NOTHING:
+            least = f"at least {at_least(self._as_cases(low), 2)} and " if low > 0.0 else ""
+            return f"In the population it is {least}at most {at_most(self._as_cases(high), 2)} {sure}."
+        if not self.worst:
+            return f"In the population another is better by at most {at_most(high, 2)} per row {sure}."
+        least = f"some threshold costs at least {at_least(low, 2)} and none" if low > 0.0 else "no threshold costs"
+        unit = "per row, a missed event counting 1 - t and a needless action t at threshold t"
+        return f"In the population {least} more than {at_most(high, 2)} {unit} {sure}."
+
+
+def _told_apart(threshold: float, cut: float, least: int) -> tuple[str, str]:
+    """A threshold, and acting from a cut on, in as many digits as tell them apart."""
+    if threshold < np.finfo(np.float64).tiny:
+        return threshold_in_words(threshold), acting_from(cut)
+    for digits in range(least, 17):
+        here, there = f"{threshold:.{digits}g}", f"{cut:.{digits}g}"
+        if (float(here) < float(there)) == (threshold < cut) and here != there:
+            return here, acting_from(cut) if digits == least or cut == np.inf else f"acting from {there} on"
+    return f"{threshold:.17g}", f"acting from {cut:.17g} on"
+
+
+def worth_in_words(threshold: float) -> str:
+    """Compare the two kinds of errors at a threshold, in brackets.
+
+    >>> worth_in_words(0.25), worth_in_words(0.8), worth_in_words(0.5), worth_in_words(5e-324)
+    (' (a missed event being worth 3 needless actions)', ' (a needless action being worth 4 missed events)', \
+' (a missed event being worth a needless action)', '')
+    """
+    if not 1e-6 < threshold < 1.0 - 1e-6:
+        return ""
+    odds = max(threshold, 1.0 - threshold) / min(threshold, 1.0 - threshold)
+    if float(f"{odds:.2g}") == 1.0:
+        return " (a missed event being worth a needless action)"
+    pair = "a missed event", "needless actions"
+    if threshold > 0.5:
+        pair = "a needless action", "missed events"
+    return f" ({pair[0]} being worth {odds:.2g} {pair[1]})"
+
+
+def threshold_in_words(threshold: float, digits: int = 3) -> str:
+    """A threshold in so many digits; the least number above 0, where only rows predicted 0 do not act, by name.
+
+    >>> threshold_in_words(0.25), threshold_in_words(5e-324)
+    ('0.25', 'just above 0')
+    """
+    return "just above 0" if 0.0 < threshold < np.finfo(np.float64).tiny else f"{threshold:.{digits}g}"
+
+
+def acting_from(cut: float) -> str:
+    """Say what to do at a cut; one below 1 is not said to be 1.
+
+    >>> acting_from(0.25), acting_from(0.99999999), acting_from(float("inf"))
+    ('acting from 0.25 on', 'acting from just below 1 on', 'acting on none')
+    """
+    if cut == np.inf:
+        return "acting on none"
+    short = f"{cut:.3g}"
+    return f"acting from {short if (float(short) == 1.0) == (cut == 1.0) else 'just below 1'} on"
+
+
+def cost_from_sample(
+    sample: Sample, level: float, threshold: float | None = None, *, with_bounds: bool = True, cuts: Cuts | None = None
+) -> Cost:
+    """Return the cost at a threshold, or at the one where these rows lose most; of the population too `with_bounds`.
+
+    `cuts` are the sample's if known.
+    """
+    cuts = Cuts.of(sample) if cuts is None else cuts
+    if threshold is None:
+        below = cuts.prediction[cuts.prediction < 1.0]
+        at, above = cuts.regret(below)
+        # Above a prediction means from the next number on: a row acts where its prediction is the threshold.
+        worst = int(np.argmax(np.maximum(at, above))) if below.size else 0
+        t = float(below[worst]) if below.size else 0.0
+        if below.size and above[worst] > at[worst] and np.nextafter(t, 1.0) < 1.0:
+            t = float(np.nextafter(t, 1.0))
+        lost = float(max(at[worst], above[worst])) if below.size else 0.0
+    else:
+        t = check_threshold(threshold)
+        lost = float(cuts.regret(np.array([t]))[0][0])
+    cut = float(np.append(cuts.prediction, np.inf)[cuts.best_at(np.array([t]))[0]])
+    single = sample.binary and np.array_equal(sample.weight, sample.count)
+    bounds = regret_bounds_from_sample(sample, level, threshold).regret_interval if single and with_bounds else None
+    return Cost(t, threshold is None, lost, cut, bounds, level)

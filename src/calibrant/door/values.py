@@ -1,4 +1,4 @@
-"""Common parts of frozen values: a short repr, words, plain values, data frames, and mappings that pickle."""
+"""Common parts of frozen values: a short repr, words, plain values, data frames, mappings; and lists of such values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
+from functools import cache
 from html import escape
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
+from pkgutil import iter_modules
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -320,3 +322,46 @@ def _of_one_type(column: list[Any]) -> list[Any]:
     if types == {int, float}:
         return [None if each is None else float(each) for each in column]
     return [None if each is None else str(each) for each in column]
+
+
+class Entry(Protocol):
+    """An entry's name, and its place among the others, the least first."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def order(self) -> int: ...
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Registry(Generic[E]):
+    """Entries of one kind by name, from every module of a room and of its folders."""
+
+    def __init__(self, kind: str, room: str) -> None:
+        self.kind, self.room = kind, room
+        self._entries: dict[str, E] = {}
+
+    def enter(self, entry: E, module: str, **texts: str) -> None:
+        """Enter what a module of the room defines; ValueError if it is of another room, or a text is empty."""
+        for what, text in texts.items():
+            if not text.strip():
+                raise ValueError(f"{self.kind} {entry.name}: its {what} is empty")
+        if not module.startswith(f"{self.room}."):
+            raise ValueError(f"{self.kind} {entry.name}: its module {module} is not one of {self.room}")
+        self._entries[entry.name] = entry
+
+    def entries(self, *rooms: str) -> Mapping[str, E]:
+        """All of them in their order, those of equal order by name; or those of some folders alone."""
+        for room in rooms or (self.room,):
+            import_all(room)
+        return ReadOnly(dict(sorted(self._entries.items(), key=lambda item: (item[1].order, item[0]))))
+
+
+@cache
+def import_all(room: str) -> None:
+    """Import every module of a room, so that all that it defines is entered."""
+    for module in iter_modules(import_module(room).__path__):
+        import_module(f"{room}.{module.name}")

@@ -3,8 +3,8 @@
 from calibrant.drift.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.drift.monitor import MonitorReading as MonitorReading
 from calibrant.drift.periods import Period as Period
+from calibrant.drift.periods import ReferenceReading as ReferenceReading
 from calibrant.drift.periods import calibration_drift as calibration_drift
-from calibrant.drift.unchanged import ReferenceReading as ReferenceReading
 
 __all__ = [
     "CalibrationMonitor",

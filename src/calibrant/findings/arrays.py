@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibrant.decisions.cost import Cost, cost_from_sample
 from calibrant.decisions.curve import Acting, acting_from_sample
 from calibrant.decisions.line import group_line
+from calibrant.decisions.murphy import Cost, cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table, of_log_odds, read_columns

@@ -44,7 +44,7 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
         audit = replace(audit, found_segments=_found(table, audit, request))
     if request.drift:
         from calibrant.drift import periods as drift
-        from calibrant.drift.unchanged import FINE
+        from calibrant.drift.periods import FINE
 
         listener.stage("Drift")
         keys = [request.drift, *more]

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from calibrant.decisions.cost import Cost
 from calibrant.decisions.curve import Acting
 from calibrant.decisions.line import GroupLine
+from calibrant.decisions.murphy import Cost
 from calibrant.door.ends import Bracket, in_points
 from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, Results, counted
@@ -361,4 +361,4 @@ class Audit(Finding):
 
         With a name, label or color it is drawn as one of several, as by `ReliabilityDisplay.from_predictions`.
         """
-        return cast("Axes", view("plots", "draw_audit")(self, ax, name=name, label=label, color=color))
+        return cast("Axes", view("diagram", "draw_audit")(self, ax, name=name, label=label, color=color))

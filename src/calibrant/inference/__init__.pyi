@@ -38,9 +38,9 @@ from calibrant.inference.testing.distance import averaged_two_bin_test as averag
 from calibrant.inference.testing.distance import cumulative_calibration_test as cumulative_calibration_test
 from calibrant.inference.testing.distance import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.testing.distance import smooth_calibration_test as smooth_calibration_test
-from calibrant.inference.testing.registry import CalibrationTest as CalibrationTest
-from calibrant.inference.testing.registry import calibration_tests as calibration_tests
+from calibrant.inference.testing.result import CalibrationTest as CalibrationTest
 from calibrant.inference.testing.result import TestResult as TestResult
+from calibrant.inference.testing.result import calibration_tests as calibration_tests
 from calibrant.inference.testing.tcal import TCalResult as TCalResult
 from calibrant.inference.testing.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.testing.tcal import tcal_test as tcal_test

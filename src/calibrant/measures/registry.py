@@ -27,8 +27,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from calibrant.door.registry import Registry
-from calibrant.door.values import ReadOnly, Result
+from calibrant.door.values import ReadOnly, Registry, Result
 
 
 @dataclass(frozen=True, repr=False)

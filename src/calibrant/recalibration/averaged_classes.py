@@ -19,7 +19,8 @@ from scipy.special import logsumexp
 from calibrant.door.classes import MulticlassSample
 from calibrant.kernels.softmax import bent_loss, softmax_and_loss
 from calibrant.recalibration.curves.base import register_map
-from calibrant.recalibration.kinds import (
+from calibrant.recalibration.multiclass import MulticlassRecalibrator, inner_softmax, log_probabilities, masses
+from calibrant.recalibration.serialization import (
     Kind,
     check,
     check_size,
@@ -30,7 +31,6 @@ from calibrant.recalibration.kinds import (
     shares_by_name,
     square,
 )
-from calibrant.recalibration.multiclass import MulticlassRecalibrator, inner_softmax, log_probabilities, masses
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax
 from calibrant.threads import one_thread
 

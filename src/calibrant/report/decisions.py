@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from calibrant.decisions.cost import threshold_in_words
+from calibrant.decisions.murphy import threshold_in_words
 from calibrant.door.ends import confidence
 from calibrant.report.look import STYLE, LettersFigure, Look, as_svg, colour, new_axes, reference, shade, with_earlier
 

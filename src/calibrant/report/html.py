@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from calibrant.decisions.cost import acting_from, threshold_in_words
+from calibrant.decisions.murphy import acting_from, threshold_in_words
 from calibrant.door.ends import as_points, at_least, confidence, in_points, in_short, outwards
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences
@@ -38,12 +38,18 @@ from calibrant.findings.words import (
 from calibrant.inference.bounds.gate import asked, most_in_short
 from calibrant.measures.registry import measures
 from calibrant.recalibration.curves.base import title_of
-from calibrant.report.classes import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.diagram import beyond, place
+from calibrant.report.diagram import MOST_EVIDENCE, beyond, curves_svg, diagram, drift_svg, place
 from calibrant.report.look import COLOURS
-from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram, drift_svg
-from calibrant.report.segments import found_svg, pair_names, pair_svg, pairs_to_draw, values_drawn
+from calibrant.report.segments import (
+    errors_svg,
+    found_svg,
+    pair_names,
+    pair_svg,
+    pairs_svg,
+    pairs_to_draw,
+    values_drawn,
+)
 from calibrant.report.text import beside_the_answer, facts, reality, shown_first, some_periods
 
 if TYPE_CHECKING:

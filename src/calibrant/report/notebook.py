@@ -11,8 +11,8 @@ from markupsafe import escape
 from calibrant.findings.catalogue import standing
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.results import Audit
+from calibrant.report.diagram import curves_svg, svg
 from calibrant.report.look import COLOURS
-from calibrant.report.plots import curves_svg, svg
 from calibrant.report.text import facts
 
 # A notebook's theme is not told to its cells, so these are seen on white and on black; letters take the page's colour.

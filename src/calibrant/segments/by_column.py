@@ -21,7 +21,7 @@ from calibrant.door.rows import check_outcome_free, not_taken
 from calibrant.door.values import Result, Results, counted
 from calibrant.inference.bounds.draws import SEED
 from calibrant.inference.testing import group_evidence as evidence
-from calibrant.inference.testing.poisson_binomial import mean_chance_interval
+from calibrant.inference.testing.discrete import mean_chance_interval
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot

@@ -39,6 +39,7 @@ from calibrant.segments.candidates import (
 from calibrant.segments.evidence import (
     STRETCH,
     ResampleSearch,
+    Totals,
     observed_climbs,
     reached_by_noise,
     scored,
@@ -47,7 +48,6 @@ from calibrant.segments.evidence import (
     stepped_down,
 )
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
-from calibrant.segments.totals import Totals
 from calibrant.threads import in_blocks
 
 _AT_ONCE = 64  # resamples

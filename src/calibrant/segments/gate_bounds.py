@@ -22,11 +22,11 @@ from calibrant.inference.bounds.gate import GateResult, asked, calibration_gate,
 from calibrant.kernels import sketching
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import SegmentCandidates, each_set, form, too_few_rows, units_of
+from calibrant.segments.evidence import Totals, totals_of
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, Search
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
 from calibrant.segments.sums import RESOLUTION, CellBlock, Summed, TailSearch, summed_again, summed_to_search
-from calibrant.segments.totals import Totals, totals_of
 from calibrant.tables.table import Table
 
 _FEW = 199  # redraws, after which most tables of calibrated predictions are known to be passed

@@ -22,11 +22,11 @@ from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates, form, units_of
+from calibrant.segments.evidence import Totals, holm, totals_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
 from calibrant.segments.results import FoundSegment, FoundSegments, explained_once
 from calibrant.segments.sums import found_in_sums
-from calibrant.segments.totals import Totals, holm, totals_of
 from calibrant.tables.frames import OpenedFrame
 from calibrant.tables.table import Table
 

@@ -17,15 +17,14 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import INDEPENDENT, OUTCOME_FREE
 from calibrant.door.values import ReadOnly, counted
-from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
+from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.inference.testing.result import ImpossibleRows, contradicted
 from calibrant.kernels import sketching
 from calibrant.segments.candidates import LEAST_INFORMATION, refines, too_few_rows, too_many, values_of
-from calibrant.segments.evidence import SHARES, Stated, reached_by_noise, segment_tails, stated
+from calibrant.segments.evidence import SHARES, Stated, Totals, holm, reached_by_noise, segment_tails, stated
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.request import MOST_SEGMENTS, Search
 from calibrant.segments.results import MOST, FoundSegment, FoundSegments, Line
-from calibrant.segments.totals import Totals, holm
 from calibrant.sketch.cells import MEASURED
 from calibrant.sketch.groups import Groups
 from calibrant.tables.features import TESTED, Featured, code_name, in_blocks

@@ -25,6 +25,7 @@ from calibrant.door.overlap import find_overlap, refuse
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
 from calibrant.lazily import EXTRAS, above, optional
+from calibrant.sketch.bounds import Answers
 from calibrant.sketch.cells import (
     MEASURED,
     NATIVE_ROUNDING,
@@ -35,7 +36,6 @@ from calibrant.sketch.cells import (
     rounding_of_plain_sums,
 )
 from calibrant.sketch.groups import Groups
-from calibrant.sketch.queries import Answers
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level
 from calibrant.door.columns import Column
 from calibrant.door.rows import Rows
-from calibrant.inference.testing.registry import register_test
+from calibrant.inference.testing.result import register_test
 from calibrant.inference.testing.result import TestResult
 from calibrant.resampling.redraw import redrawn_pvalue
 

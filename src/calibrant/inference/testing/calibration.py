@@ -34,8 +34,7 @@ from calibrant.inference.testing.components import (
     lots_of_sample,
     signed_statistics,
 )
-from calibrant.inference.testing.registry import register_test
-from calibrant.inference.testing.result import LEAST, TestResult, contradicted, impossible_rows
+from calibrant.inference.testing.result import LEAST, TestResult, contradicted, impossible_rows, register_test
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import FEW_AND_WEIGHTED, enough_for_signs, joined, log_tail_of_total
 

@@ -21,9 +21,8 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.door.weights import LEAST_EFFECTIVE
 from calibrant.inference.testing.components import UncertainLots, lots_of_rows, sum_bound
-from calibrant.inference.testing.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
-from calibrant.inference.testing.registry import register_test
-from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
+from calibrant.inference.testing.discrete import mean_chance_interval, two_sided_log_pvalues
+from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows, register_test
 from calibrant.kernels.canonical import draw_labels, paired_sum
 from calibrant.kernels.class_cells import class_cells
 from calibrant.kernels.classes import add_rows

@@ -22,8 +22,7 @@ from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull
-from calibrant.inference.testing.registry import register_test
-from calibrant.inference.testing.result import LEAST, TestResult
+from calibrant.inference.testing.result import LEAST, TestResult, register_test
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import bins_from_sample
 from calibrant.resampling.joint import JointRows

@@ -15,8 +15,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.classical import ClassicalResult
-from calibrant.inference.testing.registry import register_test
-from calibrant.inference.testing.result import LEAST, TestResult
+from calibrant.inference.testing.result import LEAST, TestResult, register_test
 from calibrant.kernels import pairs
 from calibrant.kernels.sums import dot
 from calibrant.kernels.walks import reach, two_bins

@@ -16,9 +16,8 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, dimensions
-from calibrant.inference.testing.registry import register_test
-from calibrant.inference.testing.result import TestResult, impossible_rows
-from calibrant.inference.testing.tcal_scales import OrderedRows, class_rows, event_rows
+from calibrant.inference.testing.result import TestResult, impossible_rows, register_test
+from calibrant.inference.testing.tcal import OrderedRows, class_rows, event_rows
 from calibrant.kernels.tcal import BITS
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
 from calibrant.resampling.redraw import pvalues_among, running_shares

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import between
-from calibrant.door.registry import Registry
 from calibrant.door.sample import Sample
+from calibrant.door.values import Registry
 from calibrant.kernels.sums import dot
-from calibrant.recalibration.kinds import check
+from calibrant.recalibration.serialization import check
 
 FloatArray = npt.NDArray[np.float64]
 
