@@ -204,17 +204,31 @@ _NOTHING = 1e-12  # what less is lost is rounding
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Result):
-    """Loss by acting on the predictions at one threshold."""
+    """Loss by acting on the predictions at one threshold.
 
-    threshold: float  # that was asked about, or at which these rows lose most
-    worst: bool  # whether it is the latter
-    lost: float  # per row, in payoff of 1 - t for an event that is acted on and t for another row that is not
-    # prediction from which on acting is best there; infinite, in JSON null, where it is best to act on none
+    Attributes
+    ----------
+    threshold : float
+        That was asked about, or at which these rows lose most.
+    worst : bool
+        Whether it is the latter.
+    lost : float
+        Per row, in payoff of 1 - t for an event that is acted on and t for another row that is not.
+    best_cut : float
+        Prediction from which on acting is best there; infinite, in JSON null, where it is best to act on none.
+    regret_interval : Interval or None
+        The population's regret, at the threshold or at its own worst one; None where rows
+        weigh differently, or are trials.
+    level : float
+        Probability with which either end of it may fail.
+    """
+
+    threshold: float
+    worst: bool
+    lost: float
     best_cut: FloatOrNull
-    # the population's regret, at the threshold or at its own worst one; None where rows weigh differently, or are
-    # trials
     regret_interval: Interval | None
-    level: float  # probability with which either end of it may fail
+    level: float
 
     def summary(self) -> str:
         """Say what it costs."""

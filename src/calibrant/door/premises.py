@@ -16,16 +16,28 @@ _NAMED = 5  # columns that a sentence names
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Followed(Result):
-    """What a result says of rows that were followed for a time."""
+    """What a result says of rows that were followed for a time.
 
-    horizon: float  # by when events count
-    n_unknown: int  # rows whose outcome is not known, and that weigh nothing
-    least_followed: float  # the least share that may be followed to it; no row weighs more than one over it
-    # time, event: the columns of times and events
+    Attributes
+    ----------
+    horizon : float
+        By when events count.
+    n_unknown : int
+        Rows whose outcome is not known, and that weigh nothing.
+    least_followed : float
+        The least share that may be followed to it; no row weighs more than one over it.
+    time, event : str
+        The columns of times and events.
+    strata : str or None
+        The column within whose values censoring is independent of events and predictions; None where all rows are
+        taken alike.
+    """
+
+    horizon: float
+    n_unknown: int
+    least_followed: float
     time: str
     event: str
-    # the column within whose values censoring is independent of events and predictions; None where all rows are taken
-    # alike
     strata: str | None
 
     def summary(self) -> str:

@@ -49,13 +49,24 @@ NOTHING = Asides()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Check(Result):
-    """One check of a gate."""
+    """One check of a gate.
 
-    name: str  # what it is of, in words
-    # all rows, those of one segment, against a baseline, or of all segments that features make
+    Attributes
+    ----------
+    name : str
+        What it is of, in words.
+    kind : {"rows", "segment", "baseline", "found"}
+        All rows, those of one segment, against a baseline, or of all segments that features make.
+    result : GateResult, RegretBounds, NotWorse or BoundedSegments
+        What is proved.
+    asides : Asides
+        What is said beside it; of all rows alone.
+    """
+
+    name: str
     kind: Literal["rows", "segment", "baseline", "found"]
-    result: GateResult | RegretBounds | NotWorse | BoundedSegments  # what is proved
-    asides: Asides = NOTHING  # what is said beside it; of all rows alone
+    result: GateResult | RegretBounds | NotWorse | BoundedSegments
+    asides: Asides = NOTHING
 
     @property
     def verdict(self) -> Said:

@@ -231,16 +231,29 @@ _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BoundedSegment(Result):
-    """A segment, and what is proved of its mean error."""
+    """A segment, and what is proved of its mean error.
 
-    name: str  # what holds in its rows
-    n_rows: int  # how many there are
-    bias: float  # mean of outcome less prediction
-    # holds the population's mean of outcome less prediction in the segment, in all segments at once
+    Attributes
+    ----------
+    name : str
+        What holds in its rows.
+    n_rows : int
+        How many there are.
+    bias : float
+        Mean of outcome less prediction.
+    bias_interval : Interval
+        Holds the population's mean of outcome less prediction in the segment, in all segments at once.
+    pvalue : float or None
+        Of its calibration, adjusted for all segments, where the search calls it off; else None.
+    in_part : bool
+        Whether it is called off for a part of its predictions, so that the mean error does not say how far off it is.
+    """
+
+    name: str
+    n_rows: int
+    bias: float
     bias_interval: Interval
-    # of its calibration, adjusted for all segments, where the search calls it off; else None
     pvalue: float | None = None
-    # whether it is called off for a part of its predictions, so that the mean error does not say how far off it is
     in_part: bool = False
 
     @property
@@ -264,32 +277,62 @@ class BoundedSegment(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BoundedSegments(Result):
-    """Proved bounds on the mean errors of all segments."""
+    """Proved bounds on the mean errors of all segments.
+
+    Attributes
+    ----------
+    verdict : {"beyond", "undecided", "none beyond"}
+        "Beyond" if a segment's mean error in the population is proved to be more than the limit. Else "undecided" if
+        the search calls a segment off by more than noise that is not proved to be within it, or nothing can be tested.
+    max_distance : float
+        The limit.
+    level : float
+        Probability that any segment is said to be beyond that is not, at most: already the gate's level divided by the
+        number of its checks. "Within" and the search of segments take the gate's whole level.
+    n_rows : int
+        Rows of the table.
+    n_tested, n_beyond : int
+        Segments that were formed, and those that are proved beyond.
+    beyond : tuple of BoundedSegment
+        The first 20 of these, the largest proved error first.
+    largest : BoundedSegment
+        The segment with the largest proved error.
+    provable : float
+        In half of the segments or more, a mean error must be about as large to be proved beyond the limit.
+    features : tuple of str
+        What the segments are made of.
+    max_depth : int
+        Features that a segment fixes at most.
+    together : tuple of str
+        Values that were too rare or too many to be looked at one by one.
+    n_undecided : int
+        Segments that are called off and not proved within the limit, where none is proved beyond it.
+    undecided : tuple of BoundedSegment
+        The first 20 of these, the largest error first.
+    untested : str or None
+        Why the search could test nothing; None where it tested.
+    rows_needed : int or None
+        About how many rows of the table would decide about those that are undecided; None if none is, or no number
+        would.
+    """
 
     _parts = "beyond"
     _columns = ("name", "n_rows", "bias", "bias_interval_low", "bias_interval_high", "pvalue", "in_part")
-    # "Beyond" if a segment's mean error in the population is proved to be more than the limit. Else "undecided" if the
-    # search calls a segment off by more than noise that is not proved to be within it, or nothing can be tested.
     verdict: Literal["beyond", "undecided", "none beyond"]
-    max_distance: float  # the limit
-    # probability that any segment is said to be beyond that is not, at most: already the gate's level divided by the
-    # number of its checks. "Within" and the search of segments take the gate's whole level.
+    max_distance: float
     level: float
-    n_rows: int  # rows of the table
-    # n_tested, n_beyond: segments that were formed, and those that are proved beyond
+    n_rows: int
     n_tested: int
     n_beyond: int
-    beyond: tuple[BoundedSegment, ...]  # the first 20 of these, the largest proved error first
-    largest: BoundedSegment  # the segment with the largest proved error
-    # in half of the segments or more, a mean error must be about as large to be proved beyond the limit
+    beyond: tuple[BoundedSegment, ...]
+    largest: BoundedSegment
     provable: float
-    features: tuple[str, ...]  # what the segments are made of
-    max_depth: int  # features that a segment fixes at most
-    together: tuple[str, ...] = ()  # values that were too rare or too many to be looked at one by one
-    n_undecided: int = 0  # segments that are called off and not proved within the limit, where none is proved beyond it
-    undecided: tuple[BoundedSegment, ...] = ()  # the first 20 of these, the largest error first
-    untested: str | None = None  # why the search could test nothing; None where it tested
-    # about how many rows of the table would decide about those that are undecided; None if none is, or no number would
+    features: tuple[str, ...]
+    max_depth: int
+    together: tuple[str, ...] = ()
+    n_undecided: int = 0
+    undecided: tuple[BoundedSegment, ...] = ()
+    untested: str | None = None
     rows_needed: int | None = None
 
     def summary(self) -> str:

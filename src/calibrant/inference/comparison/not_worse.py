@@ -47,24 +47,44 @@ class Predictor:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NotWorse(Result):
-    """Whether the smooth calibration error is above the baseline's by no more than is allowed."""
+    """Whether the smooth calibration error is above the baseline's by no more than is allowed.
 
-    verdict: Verdict  # not worse than is allowed, worse, or neither is shown
-    baseline: str  # what it is compared with
-    max_worse: float  # how much worse is allowed
-    # of the population's error less the baseline's; each end alone holds with probability 1 - level
+    Attributes
+    ----------
+    verdict : {"within", "beyond", "undecided"}
+        Not worse than is allowed, worse, or neither is shown.
+    baseline : str
+        What it is compared with.
+    max_worse : float
+        How much worse is allowed.
+    difference : Interval
+        Of the population's error less the baseline's; each end alone holds with probability 1 - level.
+    level : float
+        The answer is wrong with this probability at most: in large samples, or where `way` is "proved" in all. The
+        lower end, which decides "beyond", takes this divided by the number of the gate's checks.
+    n_rows, n_rows_baseline : int
+        Rows of either.
+    rows_needed : int or None
+        About how many rows would decide, were the difference what it is now; None where decided, or where none would.
+    way : {"paired", "two samples", "proved"}
+        Of the same rows, of different ones, or from the ends that are proved of either error.
+    default_limit : bool
+        Whether `max_worse` is the default for these rows, and was not given.
+    same : bool
+        Whether both hold the very same outcomes and predictions, so that a predictor is beside itself.
+    """
+
+    verdict: Verdict
+    baseline: str
+    max_worse: float
     difference: Interval
-    # the answer is wrong with this probability at most: in large samples, or where `way` is "proved" in all. The lower
-    # end, which decides "beyond", takes this divided by the number of the gate's checks.
     level: float
-    # n_rows, n_rows_baseline: rows of either
     n_rows: int
     n_rows_baseline: int
-    # about how many rows would decide, were the difference what it is now; None where decided, or where none would
     rows_needed: int | None
-    way: Way  # of the same rows, of different ones, or from the ends that are proved of either error
-    default_limit: bool = False  # whether `max_worse` is the default for these rows, and was not given
-    same: bool = False  # whether both hold the very same outcomes and predictions, so that a predictor is beside itself
+    way: Way
+    default_limit: bool = False
+    same: bool = False
 
     @property
     def proved(self) -> str:

@@ -51,13 +51,23 @@ _EVEN_AT = 0.05
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TestComponent(Result):
-    """One component of `calibration_test`."""
+    """One component of `calibration_test`.
+
+    Attributes
+    ----------
+    analytic_pvalue : float
+        The smallest by formula over the component's degrees, not adjusted for their number.
+    pvalue : float
+        Share of the redraws that are at least as extreme: the component's own p-value, exact by itself.
+    degree : int
+        Waves or groups at which it is smallest.
+    """
 
     __test__ = False  # not a collection of pytest's, in spite of its name
 
-    analytic_pvalue: float  # the smallest by formula over the component's degrees, not adjusted for their number
-    pvalue: float  # share of the redraws that are at least as extreme: the component's own p-value, exact by itself
-    degree: int  # waves or groups at which it is smallest
+    analytic_pvalue: float
+    pvalue: float
+    degree: int
 
     def summary(self) -> str:
         """Its own p-value, and where it was smallest."""
@@ -66,17 +76,26 @@ class TestComponent(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TestRegion(Result):
-    """The range of predictions where the fault that a test found is clearest."""
+    """The range of predictions where the fault that a test found is clearest.
+
+    Attributes
+    ----------
+    low, high : float
+        Smallest and largest prediction in it, strictly between 0 and 1; of pooled rows the means of the end cells.
+    direction : str
+        "too low" or "too high": the predictions, compared with the outcomes.
+    n_rows : int
+        Single outcomes in it.
+    mean_prediction, event_rate : float
+        Weighted means there.
+    """
 
     __test__ = False
 
-    # low, high: smallest and largest prediction in it, strictly between 0 and 1; of pooled rows the means of the end
-    # cells
     low: float
     high: float
-    direction: str  # "too low" or "too high": the predictions, compared with the outcomes
-    n_rows: int  # single outcomes in it
-    # mean_prediction, event_rate: weighted means there
+    direction: str
+    n_rows: int
     mean_prediction: float
     event_rate: float
 

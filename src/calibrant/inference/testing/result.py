@@ -23,11 +23,21 @@ LEAST = sys.float_info.min
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ImpossibleRows(Result):
-    """Rows whose outcome cannot be, were the predictions calibrated: predicted 0, with outcome 1, or the other way."""
+    """Rows whose outcome cannot be, were the predictions calibrated: predicted 0 and seen 1, or predicted 1 and seen 0.
 
-    n_rows: int  # how many
-    row: int | None  # the first of them, counted from 0 as the rows were given; None where their order is not known
-    predicted: float  # what was predicted there, 0 or 1
+    Attributes
+    ----------
+    n_rows : int
+        How many.
+    row : int or None
+        The first of them, counted from 0 as the rows were given; None where their order is not known.
+    predicted : float
+        What was predicted there, 0 or 1.
+    """
+
+    n_rows: int
+    row: int | None
+    predicted: float
 
     def summary(self) -> str:
         """Say which row it is, and what follows.
