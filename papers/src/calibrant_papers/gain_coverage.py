@@ -93,12 +93,11 @@ def gain_coverage(quick: bool = False, _data: Path | None = None) -> Reproductio
         for (name, n, _), c in counts.items()
         if c.outside_trusted > _OFTEN * (c.fitted - c.doubted)
     )
-    least = "; ".join(f"{c.outside_trusted} of {c.fitted - c.doubted} ({name}, {n:,} rows)" for _, name, n, c in often)
-    by_size = "; ".join(
-        f"{sum(c.outside_trusted for c in of):,} of {sum(c.fitted - c.doubted for c in of):,} at {n:,} rows"
-        for n in sizes
-        for of in [[c for (_, size, _), c in counts.items() if size == n]]
-    )
+    where = [[f"{name}, {n:,} rows", f"{c.outside_trusted} of {c.fitted - c.doubted}"] for _, name, n, c in often]
+    for n in sizes:
+        of = [c for (_, size, _), c in counts.items() if size == n]
+        out, of_runs = sum(c.outside_trusted for c in of), sum(c.fitted - c.doubted for c in of)
+        where.append([f"all, {n:,} rows", f"{out:,} of {of_runs:,}"])
     head = ["shape", "rows", "fitted", "doubted", "below", "above", "outside, not doubted", "possible outside", "worse"]
     body = (
         f"{runs} samples of each shape and size; fitted are those with {FEWEST} events and {FEWEST} rows without it. "
@@ -106,8 +105,10 @@ def gain_coverage(quick: bool = False, _data: Path | None = None) -> Reproductio
         "and above: the true gain is below, or above, its posterior interval. Doubted: the result itself says not to "
         "trust it, since hardly any outcome missed at an extreme. Possible: the gain of the true curve outside its own "
         "interval. Worse: maps whose interval lies above 0 and that lose on new rows.\n\n"
-        f"Outside, where not doubted: {by_size}. In more than {_OFTEN:.0%} of the runs of a shape and size: "
-        f"{least or 'none'}.\n\n" + table(head, rows)
+        f"Outside, where not doubted: each shape and size with more than {_OFTEN:.0%} of its runs, and all shapes by size.\n\n"
+        + table(["runs", "outside"], where)
+        + "\n"
+        + table(head, rows)
     )
     return Reproduction("What the averaged map gains: coverage", finding, body)
 

@@ -25,6 +25,7 @@ _CLIP = 1e-12
 _LEAST = 50  # rows of a segment that counts
 _CELLS = 5  # of a number, in the multicalibration error
 _RUNS = {True: 20, False: 10}  # of a real table, and of one that is drawn
+_RIVALS = ("Platt", "MCGrad")
 _REAL = ("breast_cancer", "fair", "anes96")
 
 
@@ -62,7 +63,7 @@ def segment_repair(quick: bool = False, _data: Path | None = None) -> Reproducti
         runs = 1 if quick else _RUNS[name in _REAL]
         found = [_run(*draw(np.random.default_rng([run, 21]), quick)) for run in range(runs)]
         parts.append(_section(name, found))
-        for rival in ("Platt", "MCGrad"):
+        for rival in _RIVALS:
             if rival in found[0]:
                 gain = np.array([each[rival].log - each["ours"].log for each in found])
                 error = _standard_error(gain)
@@ -75,9 +76,16 @@ def segment_repair(quick: bool = False, _data: Path | None = None) -> Reproducti
     body += "\n" + "\n".join(parts)
     finding = (
         "The log score differs by more than two standard errors only here. "
-        f"It is lower than {', '.join(won) or 'nobody'}. It is higher than {', '.join(lost) or 'nobody'}."
+        f"{_told('lower', won)} {_told('higher', lost)}"
     )
     return Reproduction("Repair by segment, beside MCGrad and Platt scaling", finding, body)
+
+
+def _told(which: str, where: list[str]) -> str:
+    """One sentence for each rival."""
+    of = {rival: [each.removeprefix(f"{rival} on ") for each in where if each.startswith(rival)] for rival in _RIVALS}
+    said = [f"It is {which} than {rival}'s on {', '.join(some)}." for rival, some in of.items() if some]
+    return " ".join(said) or f"It is {which} than nobody's."
 
 
 _INTRODUCTION = """Real tables have {real} runs, each of which splits the rows at random in three. Naive Bayes is \
