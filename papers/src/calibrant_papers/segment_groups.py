@@ -13,7 +13,6 @@ from scipy.special import ndtr
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import SegmentCandidates, form, units_of
 from calibrant.segments.evidence import totals_of
@@ -158,7 +157,6 @@ def alike_in_groups(
 
 
 def _searched(rows: Rows, features: list[Feature], seed: int) -> tuple[SegmentCandidates, ByGroups | ByRows]:
-    check_groups(rows)
     units = units_of(rows, features)
     candidates = form(units, features, 2, 50)
     by = ByRows if rows.group is None else ByGroups
