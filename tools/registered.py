@@ -34,12 +34,8 @@ from calibrant.recalibration.curves.base import (  # noqa: E402
     Map,
     maps,
 )
-from calibrant.recalibration.serialization import (  # noqa: E402
-    JsonEstimator,
-    column,
-    number,
-    square,
-)
+from calibrant.recalibration.kinds import column, number, square  # noqa: E402
+from calibrant.recalibration.serialization import JsonEstimator  # noqa: E402
 
 BY_PARTS = {
     *("calibration_test", "tcal_test", "two_sample_calibration_test", "canonical_kernel_test", "class_wise_test"),

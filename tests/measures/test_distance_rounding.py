@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calibrant import audit, calibration_distance
@@ -52,6 +52,7 @@ def test_the_bracket_holds_the_upper_distance(sample):
 @pytest.mark.slow
 @examples(150)
 @given(st.integers(8, 60), st.sampled_from(KINDS[:4]), st.integers(0, 2**32 - 1))
+@example(41, "skewed", 88)  # potentials that are made exact above some value lack 1e-8 of being feasible just below
 def test_the_nearest_that_is_found_is_near(n, kind, seed):
     y_true, y_prob, _ = rows(n, kind, seed)
     true = calibration_distance(y_true, y_prob)

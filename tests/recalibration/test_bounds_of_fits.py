@@ -25,8 +25,9 @@ from calibrant.recalibration import (
 from calibrant.recalibration.by_segment.corrections import LARGEST_CHANGE, LARGEST_SHIFT, MOST_PARTS
 from calibrant.recalibration.curves import formulas
 from calibrant.recalibration.curves.averaged import _FARTHEST
+from calibrant.recalibration.kinds import column, number, square
 from calibrant.recalibration.multiclass import largest_entry, least_ridge
-from calibrant.recalibration.serialization import _KNOWN, column, number, square
+from calibrant.recalibration.serialization import _KNOWN
 from tests.recalibration.test_storage import NAMES, TABLE, P, Y, sealed
 
 ENDS = np.array([0.0, 5e-324, 1e-300, 1e-12, 0.25, 0.5, 0.75, 1.0 - 2.0**-53, 1.0])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import diagram, draw_diagram, limits
+from calibrant.report.diagram import diagram, draw_diagram
+from calibrant.report.frame import limits
 
 
 def sample(n=1500, seed=0):

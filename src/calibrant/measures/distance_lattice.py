@@ -171,11 +171,20 @@ def _exactly_one_way(potentials: Potentials) -> tuple[Potentials, float, float]:
     """Potentials made exact where predictions err one way, and where that is: up to the first value, from the second.
 
     r0(u) = u and r1(u) = u - 1 up to one value, r0(u) = -u and r1(u) = 1 - u from the other. Elsewhere they are lowered
-    by what they lack of being feasible, without which lengths would be negative.
+    by what they lack of being feasible, without which lengths would be negative. Where that does not make them
+    feasible, between the last value of one kind and the first of the other, only nearer ones are made exact.
     """
+    for near in (_ONE_WAY, 1e-3 * _ONE_WAY, 0.0):
+        made = _one_way_within(potentials, near)
+        if overdraft(made[0]) <= _CLOSED:
+            break
+    return made
+
+
+def _one_way_within(potentials: Potentials, near: float) -> tuple[Potentials, float, float]:
     nodes, r0, r1 = potentials.nodes, potentials.r0.copy(), potentials.r1.copy()
-    high = np.logical_and.accumulate((np.abs(r0 - nodes) <= _ONE_WAY) & (np.abs(r1 + 1.0 - nodes) <= _ONE_WAY))
-    low = (np.abs(r0 + nodes) <= _ONE_WAY) & (np.abs(r1 - 1.0 + nodes) <= _ONE_WAY)
+    high = np.logical_and.accumulate((np.abs(r0 - nodes) <= near) & (np.abs(r1 + 1.0 - nodes) <= near))
+    low = (np.abs(r0 + nodes) <= near) & (np.abs(r1 - 1.0 + nodes) <= near)
     low = np.logical_and.accumulate(low[::-1])[::-1]
     r0[high], r1[high] = nodes[high], nodes[high] - 1.0
     r0[low], r1[low] = -nodes[low], 1.0 - nodes[low]

@@ -19,7 +19,7 @@ from calibrant.door.sample import Sample
 from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.base import Recalibrator, as_column, read_predictions
 from calibrant.recalibration.curves.averaged import AveragedCurve
-from calibrant.recalibration.serialization import Kind, column, shares_by_name
+from calibrant.recalibration.kinds import Kind, column, shares_by_name
 
 FloatArray = npt.NDArray[np.float64]
 

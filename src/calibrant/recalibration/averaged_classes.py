@@ -19,8 +19,7 @@ from scipy.special import logsumexp
 from calibrant.door.classes import MulticlassSample
 from calibrant.kernels.softmax import bent_loss, softmax_and_loss
 from calibrant.recalibration.curves.base import register_map
-from calibrant.recalibration.multiclass import MulticlassRecalibrator, inner_softmax, log_probabilities, masses
-from calibrant.recalibration.serialization import (
+from calibrant.recalibration.kinds import (
     Kind,
     check,
     check_size,
@@ -31,6 +30,7 @@ from calibrant.recalibration.serialization import (
     shares_by_name,
     square,
 )
+from calibrant.recalibration.multiclass import MulticlassRecalibrator, inner_softmax, log_probabilities, masses
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax
 from calibrant.threads import one_thread
 

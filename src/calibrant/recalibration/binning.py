@@ -17,8 +17,9 @@ from calibrant.recalibration.curves.steps import (
     ScalingBinningCurve,
     Strategy,
 )
+from calibrant.recalibration.kinds import Kind, check, count, increasing, number, shares
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.serialization import Kind, check, count, increasing, number, shares, stored
+from calibrant.recalibration.serialization import stored
 
 
 class IsotonicScaling(IsotonicCurve, Recalibrator):

@@ -18,17 +18,8 @@ from calibrant.door.classes import MulticlassSample, class_probabilities, multic
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip, register_map
-from calibrant.recalibration.serialization import (
-    JsonEstimator,
-    Kind,
-    check,
-    check_size,
-    column,
-    labels,
-    number,
-    optional,
-    square,
-)
+from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
+from calibrant.recalibration.serialization import JsonEstimator
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
 
 FloatArray = npt.NDArray[np.float64]

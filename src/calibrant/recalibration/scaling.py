@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.curves.formulas import BetaCurve, OffsetCurve, PlattCurve, PolynomialCurve
-from calibrant.recalibration.serialization import Kind, column, ends, flag, number, within
+from calibrant.recalibration.kinds import Kind, column, ends, flag, number, within
 
 
 class OffsetScaling(OffsetCurve, Recalibrator):

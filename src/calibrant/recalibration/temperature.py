@@ -16,8 +16,8 @@ from calibrant.door.errors import InputError
 from calibrant.kernels.softmax import inverse_temperature_slope
 from calibrant.recalibration.base import FloatArray, Recalibrator, read_predictions
 from calibrant.recalibration.curves.formulas import TemperatureCurve, temperature
+from calibrant.recalibration.kinds import Kind, check, count, ends, number, optional
 from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses
-from calibrant.recalibration.serialization import Kind, check, count, ends, number, optional
 
 
 class TemperatureScaling(TemperatureCurve, Recalibrator):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibrant.door.columns import Column
 from calibrant.recalibration.base import Recalibrator, read_predictions
 from calibrant.recalibration.curves.steps import VennAbersCurve
-from calibrant.recalibration.serialization import Kind, increasing, shares
+from calibrant.recalibration.kinds import Kind, increasing, shares
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from calibrant.door.ends import confidence
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.results import Audit
 from calibrant.findings.words import rate
-from calibrant.report.diagram import heights, limits, place, probability
+from calibrant.report.frame import heights, limits, place, probability
 
 if TYPE_CHECKING:
     from calibrant.findings.reliability import Axis, Reliability

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.curves.toy import ShiftCurve
-from calibrant.recalibration.serialization import Kind, within
+from calibrant.recalibration.kinds import Kind, within
 
 
 class ShiftScaling(ShiftCurve, Recalibrator):

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.recalibration.by_segment.table import Cut, blocks_of, crossing
-from calibrant.recalibration.serialization import check, check_size, column, optional
+from calibrant.recalibration.kinds import check, check_size, column, optional
 
 _SPREADS = np.logspace(-4.0, 1.0, 26)[:, None]
 """Variances of the corrections within a block that are tried at first, in squared units of log-odds."""

@@ -50,19 +50,8 @@ from calibrant.recalibration.by_segment.table import (
 )
 from calibrant.recalibration.choose import choose_recalibrator
 from calibrant.recalibration.judge import Judge, mapped, mean_with_interval
-from calibrant.recalibration.serialization import (
-    JsonEstimator,
-    Kind,
-    check,
-    check_size,
-    count,
-    each,
-    flag,
-    number,
-    optional,
-    stored,
-    text,
-)
+from calibrant.recalibration.kinds import Kind, check, check_size, count, each, flag, number, optional, text
+from calibrant.recalibration.serialization import JsonEstimator, stored
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
 

@@ -34,7 +34,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
 from calibrant.door.rows import read_groups, require_single_outcomes
 from calibrant.door.values import counted
-from calibrant.recalibration.serialization import check, column
+from calibrant.recalibration.kinds import check, column
 
 Name = str | int
 

@@ -21,7 +21,7 @@ from calibrant.door.sample import Sample
 from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.curves.base import Curve, Levels, register_map
-from calibrant.recalibration.serialization import check
+from calibrant.recalibration.kinds import check
 from calibrant.threads import one_thread
 
 FloatArray = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from calibrant.door.arguments import between
 from calibrant.door.sample import Sample
 from calibrant.door.values import Registry
 from calibrant.kernels.sums import dot
-from calibrant.recalibration.serialization import check
+from calibrant.recalibration.kinds import check
 
 FloatArray = npt.NDArray[np.float64]
 

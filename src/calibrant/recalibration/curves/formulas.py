@@ -15,7 +15,7 @@ from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.measures.logistic import FARTHEST, MANY, fit_logistic, inner_expit, log_odds, pooled_neighbours
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, Curve, Levels, check_clip, register_map
-from calibrant.recalibration.serialization import check, check_size
+from calibrant.recalibration.kinds import check, check_size
 
 FloatArray = npt.NDArray[np.float64]
 

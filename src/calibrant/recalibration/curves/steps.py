@@ -15,7 +15,7 @@ from calibrant.kernels.isotonic import isotonic, with_one_more
 from calibrant.measures.interval import partition_from_sample
 from calibrant.recalibration.curves.base import Curve, Levels, check_ends_agree, register_map
 from calibrant.recalibration.curves.formulas import PlattCurve
-from calibrant.recalibration.serialization import check
+from calibrant.recalibration.kinds import check
 
 FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["quantile", "ceil", "uniform"]
