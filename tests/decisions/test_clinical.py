@@ -273,9 +273,10 @@ def test_few_hospitals_have_level_and_slope():
     assert (panel.observed_upper == 1.0).all()
     found = audit(y, v, groups=hospital, random_state=0, n_resamples=99)
     line = found.group_line
-    assert line.direction == found.answer.direction == "too confident"
+    assert line.direction == found.answer.direction == "too high"
     assert line.worth == pytest.approx(np.bincount(hospital, y).sum() ** 2 / (np.bincount(hospital, y) ** 2).sum())
-    assert found.answer.headline.startswith("Too confident: the calibration slope is 0.")
+    assert found.answer.headline.startswith("Too high on average: for every 100 events predicted ")
+    assert "(100 is right). The calibration slope is 0." in found.answer.headline
     assert f"By groups, {line.numbers}; together 95% confidence." in " ".join(found.sentences)
     assert "Events come from too few groups (worth 19; 30 needed)." in found.answer.details
     # An interval at half the level each: both hold together.

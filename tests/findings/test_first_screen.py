@@ -5,12 +5,15 @@ from typing import get_args
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from scipy.special import expit, logit, ndtr
 from typer.testing import CliRunner
 
 from calibrant import audit, audit_table, censored_outcomes
 from calibrant.cli.app import app
+from calibrant.decisions.line import Estimate, GroupLine
+from calibrant.door.ends import Interval
 from calibrant.door.request import Listener
 from calibrant.findings.advice import Advice
 from calibrant.findings.catalogue import _COMES_TO, standing
@@ -211,7 +214,7 @@ def censored_in_groups(sizes, off):
             [100] * 12,
             -0.9,
             "too few rows",
-            r"Too high: for every 100 events predicted \d+ happened, .* \(100 is right; 95% confidence\)\.",
+            r"Too high on average: for every 100 events predicted \d+ happened, .* \(100 is right; 95% confidence\)\.",
             [
                 "How large an error may hide is not known",
                 r"Events come from too few groups \(worth \d+; 30 needed\)\.",
@@ -274,3 +277,27 @@ def test_a_line_says_that_rows_without_a_sign_of_error_may_be_used():
     assert found.answer.state == "too few rows"
     said = r"Audit\(no sign of error, at most [0-9.]+ points: collect more rows if that matters; 2,000 rows\)"
     assert re.fullmatch(said, repr(found))
+
+
+def test_of_few_groups_the_level_comes_before_the_slope():
+    def line(level, slope):
+        return GroupLine(Estimate(1.0, Interval(*level)), Estimate(1.0, Interval(*slope)), 20.0, "events", 0.05)
+
+    assert line((0.40, 0.50), (0.5, 0.8)).direction == "too high"
+    assert [right for _, right in line((0.40, 0.50), (0.5, 0.8)).signs] == ["100", "1"]
+    assert line((1.20, 1.50), (1.3, 1.5)).direction == "too low"
+    assert line((0.90, 1.10), (0.5, 0.8)).direction == "too confident"
+    assert line((0.90, 1.10), (1.1, 1.8)).direction == "not confident enough"
+    assert line((1.002, 1.12), (0.9, 1.004)).direction is None  # 1.00 is printed
+
+
+@pytest.mark.slow
+def test_the_mean_since_an_alarm_is_no_direction_where_it_is_small():
+    rng = np.random.default_rng(0)
+    period = np.repeat(np.arange(8), 2000)
+    p = rng.beta(2.0, 2.0, period.size)
+    shift = np.where(period < 4, -0.06, 0.06)
+    y = rng.random(period.size) < np.clip(p + shift, 0.0, 1.0)
+    table = pyarrow.table({"y_true": y.astype(int), "y_prob": p, "day": period})
+    said = audit_table(table, y_true="y_true", y_prob="y_prob", drift="day", n_resamples=199, random_state=0).summary()
+    assert "Wrong, now too high and now too low, since about period 0" in " ".join(said.split())

@@ -275,7 +275,7 @@ def test_hospitals_whose_signs_say_too_little_have_level_and_slope():
     found = audit(y, p, groups=hospital, n_resamples=99, random_state=0)
     assert found.group_line.what == "rows"
     assert found.group_line.worth < 30
-    assert "the calibration slope is " in found.answer.headline
+    assert "The calibration slope is " in found.answer.headline
     assert "No sign of error (" not in found.answer.headline
     half = hospital < 20
     assert audit(y[half], p[half], groups=hospital[half], n_resamples=99).answer.direction == found.answer.direction

@@ -261,3 +261,24 @@ def test_the_map_in_sql_is_the_map_in_a_warehouse():
     fitted = AveragedScaling().fit(p, y)
     found = duckdb.sql(f"SELECT {fitted.to_sql('i / 200.0')} FROM range(201) t(i)").fetchnumpy()
     assert next(iter(found.values())) == pytest.approx(fitted.predict(np.arange(201) / 200.0), abs=1e-12)
+
+
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+def test_one_outcome_alone_does_not_move_predictions_towards_the_other(outcome):
+    rng = np.random.default_rng(0)
+    for v in (np.full(100_000, 0.01), np.full(80, expit(-20.0)), rng.uniform(0.01, 0.05, 10_000)):
+        v = 1.0 - v if outcome else v
+        moved = AveragedScaling().fit(v, np.full(v.size, outcome)).predict(v) - v
+        assert np.max(moved if outcome == 0.0 else -moved) <= 1e-12
+
+
+def test_sql_of_an_expression_and_next_to_one():
+    rng = np.random.default_rng(3)
+    v = expit(18.0 * rng.standard_normal(500))
+    fitted = AveragedScaling().fit(v, rng.random(500) < v)
+    at = np.unique(np.r_[v, 1.0 - 2.0 ** -np.arange(20.0, 54.0)])
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE t (v DOUBLE)")
+    database.executemany("INSERT INTO t VALUES (?)", [(each,) for each in at.tolist()])
+    found = [q for (q,) in database.execute(f"SELECT {fitted.to_sql('1e0 * v')} FROM t ORDER BY v")]
+    assert np.abs(np.array(found) - fitted.predict(at)).max() < 1e-12

@@ -160,3 +160,18 @@ def test_a_fit_that_takes_too_long_is_given_up():
     label, table = drawn_classes(100, 4, 0, 2.0)
     with pytest.raises(OutOfTime):
         AveragedClassScaling().fit_classes(multiclass_sample(label, table), stop=lambda: True)
+
+
+def test_a_row_without_weight_changes_nothing():
+    rng = np.random.default_rng(1)
+    table = rng.dirichlet([0.5, 1.0, 2.0], 200)
+    table[:10] = [0.0, 0.4, 0.6]
+    label = (rng.random(200)[:, None] > table.cumsum(axis=1)[:, :2]).sum(axis=1)
+    one = AveragedClassScaling().fit(table, label, np.ones(200))
+    more = np.vstack([table, [[1e-200, 0.5, 0.5]]])
+    other = AveragedClassScaling().fit(more, np.append(label, 1), np.append(np.ones(200), 0.0))
+    assert one.to_json() == other.to_json()
+    weight = rng.lognormal(size=200)
+    order = rng.permutation(200)
+    one, other = (AveragedClassScaling().fit(table[at], label[at], weight[at]) for at in (np.arange(200), order))
+    assert one.to_json() == other.to_json()

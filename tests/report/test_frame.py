@@ -5,7 +5,8 @@ from scipy.special import expit, logit
 
 from calibrant import audit, corp_decomposition
 from calibrant.findings.regions import Region
-from calibrant.report.diagram import _draw_examples, beyond, figure, limits
+from calibrant.report.diagram import _draw_examples, figure
+from calibrant.report.frame import beyond, limits
 
 
 def audited(low, high, n=300):

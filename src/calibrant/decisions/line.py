@@ -388,12 +388,16 @@ class GroupLine(Result):
 
     @property
     def direction(self) -> Literal["too confident", "not confident enough", "too high", "too low"] | None:
-        """How predictions err, where an interval leaves 1 out."""
-        flat, steep = self.calibration_slope.interval
-        low, high = self.observed_expected.interval
-        if steep < 1.0 or flat > 1.0:
-            return "too confident" if steep < 1.0 else "not confident enough"
-        return "too low" if low > 1.0 else "too high" if high < 1.0 else None
+        """How predictions err, where an interval leaves 1 out as it is printed.
+
+        The level comes first. Only where it may be right does a line of another slope cross the diagonal within the
+        predictions, so that they err both ways.
+        """
+        low, high = _off(self.observed_expected)
+        flat, steep = _off(self.calibration_slope)
+        if low or high:
+            return "too low" if low else "too high"
+        return "not confident enough" if flat else "too confident" if steep else None
 
     @property
     def level_in_words(self) -> str:
@@ -402,12 +406,12 @@ class GroupLine(Result):
         return f"for every 100 events predicted {value} happened, likely {low} to {high}"
 
     @property
-    def sign_in_words(self) -> str:
-        """What the direction rests on: the slope where that names it, else the level."""
-        if self.direction in ("too confident", "not confident enough"):
-            value, low, high = _rounded(self.calibration_slope)
-            return f"the calibration slope is {value}, likely {low} to {high}"
-        return self.level_in_words
+    def signs(self) -> list[tuple[str, str]]:
+        """What leaves the right value out, and that value: the level, the slope, or both."""
+        level, slope = any(_off(self.observed_expected)), any(_off(self.calibration_slope))
+        value, low, high = _rounded(self.calibration_slope)
+        told = f"the calibration slope is {value}, likely {low} to {high}"
+        return [(self.level_in_words, "100")] * level + [(told, "1")] * slope
 
     @property
     def numbers(self) -> str:
@@ -461,6 +465,12 @@ def group_line(rows: Rows, level: float) -> GroupLine | None:
 def _said(estimate: Estimate) -> str:
     value, low, high = _rounded(estimate)
     return f"{value} ({low} to {high})"
+
+
+def _off(estimate: Estimate) -> tuple[bool, bool]:
+    """Whether the interval as it is printed lies above 1, or below."""
+    _, low, high = _rounded(estimate)
+    return float(low) > 1.0, float(high) < 1.0
 
 
 def _rounded(estimate: Estimate) -> tuple[str, str, str]:

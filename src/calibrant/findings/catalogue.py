@@ -148,10 +148,13 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
 
 
 def by_groups(line: GroupLine) -> str:
-    """The direction that few groups prove, and its ground: the slope, or events for every 100."""
+    """The direction that few groups prove, and its ground: events for every 100, the slope, or both."""
     assert line.direction is not None
-    right = "1" if line.direction in ("too confident", "not confident enough") else "100"
-    return f"{SAID[line.direction]}: {line.sign_in_words} ({right} is right; {confidence(line.level)} confidence)."
+    *others, (last, right) = line.signs
+    first = "".join(f"{said} ({value} is right). " for said, value in others)
+    last = last if not others else last[0].upper() + last[1:]
+    way = f"{SAID[line.direction]}{' on average' if line.direction in ('too high', 'too low') else ''}"
+    return f"{way}: {first}{last} ({right} is right; {confidence(line.level)} confidence)."
 
 
 def _odd_rows(audit: Audit) -> list[str]:
@@ -410,7 +413,9 @@ def _parts_in_words(audit: Audit) -> str:
 def _drift_in_words(audit: Audit) -> str:
     """Since when the evidence was enough, and what is predicted and happens from then on."""
     _, from_then = split_by_alarm(audit)
-    way = "Too high" if from_then.happened < from_then.predicted else "Too low"
+    way = "Too low" if from_then.error > 0.0 else "Too high"
+    if abs(from_then.error) <= audit.max_distance:  # the mean does not tell in which way single predictions err
+        way = "Wrong, now too high and now too low,"
     rates = rates_in_words(from_then.predicted, from_then.happened, from_then.n_rows, audit.classes is not None)
     return f"{way} since about {period_in_words(from_then.first)}: {rates}"
 

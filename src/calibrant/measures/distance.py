@@ -251,8 +251,8 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
     -------
     float
         Distance from `y_prob` to the predictor that gives the rows of each level of `predictor` their mean outcome.
-        It is rounded up by more than the arithmetic can have erred. A calibrated predictor is its own. If equal predictions
-        have equal values, it bounds the upper distance as well.
+        It is rounded up by more than the arithmetic can have erred. A calibrated predictor is its own. If equal
+        predictions have equal values, it bounds the upper distance as well.
 
     Raises
     ------

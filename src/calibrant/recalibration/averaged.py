@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["AveragedScaling"]
 
+import re
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -130,7 +131,7 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         return inner_expit(np.stack([middle - half, middle + half], axis=1))
 
     def to_sql(self, column: str) -> str:
-        """Return the fitted map as an expression of SQL in a column of predictions, of 60,000 to 180,000 characters.
+        """Return the fitted map as an expression of SQL in a column of predictions, of up to some 200,000 characters.
 
         Nested CASE, LN and EXP, which every engine has. Missing values stay missing; numbers outside [0, 1], which
         `predict` refuses, get the value of the nearer end.
@@ -138,7 +139,7 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         Parameters
         ----------
         column : str
-            The column, as it is written in SQL.
+            The column, or an expression, as it is written in SQL.
 
         Raises
         ------
@@ -162,18 +163,23 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         slope = np.r_[1.0, np.diff(corrected) / np.diff(x), 1.0]
         at = np.r_[0, np.arange(x.size)]
         level = corrected[at] - slope * x[at]
+        column = column if re.fullmatch(r'[\w.]+|"[^"]+"|`[^`]+`', column) else f"({column})"
         odds = f"LN({column} / (1e0 - {column}))"
         lines = [f"{a:.17e} + {b:.17e} * {odds}" for a, b in zip(level.tolist(), slope.tolist(), strict=True)]
         leaves = [f"{certain[0]:.17e}", *lines, f"{certain[1]:.17e}"]
         last = float(np.nextafter(1.0 - high, 2.0))
         ends = np.minimum(np.maximum.accumulate(np.r_[low, expit(x), last]), last).tolist()
+        # From one half on what is missing to 1 is compared, which has more digits.
+        gaps = np.maximum(np.minimum.accumulate(np.r_[1.0 - low, expit(-x), 1.0 - last]), 1.0 - last).tolist()
 
         def tree(first: int, last: int) -> str:
             if first == last:
                 return leaves[first]
             middle = (first + last) // 2
             below, above = tree(first, middle), tree(middle + 1, last)
-            return f"CASE WHEN {column} < {ends[middle]:.17e} THEN {below} ELSE {above} END"
+            end, gap = ends[middle], gaps[middle]
+            less = f"{column} < {end:.17e}" if end < 0.5 else f"1e0 - {column} > {gap:.17e}"
+            return f"CASE WHEN {less} THEN {below} ELSE {above} END"
 
         return f"1e0 / (1e0 + EXP(-(0e0 * {column} + {tree(0, len(leaves) - 1)})))"
 

@@ -161,8 +161,9 @@ class AveragedClassScaling(MulticlassRecalibrator):
         check(set(self.weights_) <= {*SHARED, *EACH}, "weights_", f"must be of {', '.join([*SHARED, *EACH])}")
 
     def _fit_classes(self, sample: MulticlassSample, stop: Stop | None) -> None:
-        order = _order(sample)
-        mass = masses(sample)[order]
+        mass, order = masses(sample), _order(sample)
+        order = order[mass[order] > 0.0]
+        mass = mass[order]
         label, table = sample.y_true[order].astype(np.int64), np.asarray(sample.y_prob, np.float64)[order]
         n = 1.0 / float((mass**2).sum())
         self.clip_ = _clip(table, mass * n)

@@ -218,7 +218,7 @@ def _numbers(curve: AveragedCurve, sample: Sample, rows: Rows | None) -> tuple[f
 def _worth(rows: Rows) -> tuple[float, float]:
     """Kish's number of rows with the event, and of those without."""
     weight = np.ones(rows.y_prob.size) if rows.weight is None else rows.weight
-    return effective(weight[rows.y_true == 1]), effective(weight[rows.y_true != 1])
+    return effective(np.sort(weight[rows.y_true == 1])), effective(np.sort(weight[rows.y_true != 1]))
 
 
 def _too_light(rows: Rows) -> bool:

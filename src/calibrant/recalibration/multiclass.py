@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["DirichletScaling", "MulticlassRecalibrator", "VectorScaling"]
 
 from dataclasses import replace
+from math import fsum
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -343,6 +344,6 @@ def inner_softmax(score: FloatArray) -> FloatArray:
 
 
 def masses(sample: MulticlassSample) -> FloatArray:
-    """Share of the weight of each row."""
+    """Share of the weight of each row, to the last bit in any order of the rows."""
     n = sample.y_true.size
-    return np.full(n, 1.0 / n) if sample.sample_weight is None else sample.sample_weight / sample.sample_weight.sum()
+    return np.full(n, 1.0 / n) if sample.sample_weight is None else sample.sample_weight / fsum(sample.sample_weight)

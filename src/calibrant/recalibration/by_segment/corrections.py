@@ -99,8 +99,8 @@ def fit_corrections(
     `cells` and `cuts` hold, for each depth, every feature's; the prediction is feature 0. The corrections of a block,
     or of a single cell of one, are normal with mean 0 and a variance of their own, which is found by maximum
     likelihood (Laplace's approximation, Fellner and Schall's update). They enter one after another while the
-    likelihood ratio, times the prior odds, is above 1. Before the rows are seen, even odds are that a depth needs
-    none; what is left is shared, half by its blocks and half by their single cells. At the end a feature's
+    likelihood ratio, times the prior odds, is above 1. Before the rows are seen, the odds of a block are 1 to four
+    times the number of blocks, and those of a single cell 1 to four times the number of cells. At the end a feature's
     corrections are taken out where those of its pairs explain as much.
     """
     score, shift = rows.offset.copy(), 0.0

@@ -331,7 +331,10 @@ class AveragedCurve(Curve):
         self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}
         grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
         weight, corrections, variance = self._posterior(grid)
-        self.log_odds_, self.corrected_ = grid, _log_odds_of_mean(weight, grid + corrections, np.sqrt(variance))
+        # Of one outcome alone the likelihood is flat, and the normal at its mode far wider than the posterior.
+        known = min(float(cells.events.sum()), float((cells.rows - cells.events).sum())) >= 1.0
+        deviation = np.sqrt(variance) if known else np.zeros_like(variance)
+        self.log_odds_, self.corrected_ = grid, _log_odds_of_mean(weight, grid + corrections, deviation)
         if self.monotone:
             light = 1e-6 * cells.rows.sum()  # of points between the cells
             rows_at = light + np.bincount(np.searchsorted(grid, cells.x), cells.rows, grid.size)
