@@ -221,6 +221,17 @@ def test_segments_of_weighted_and_of_sampled_rows_are_gated_by_their_weights():
 
 
 @pytest.mark.slow
+def test_rows_without_weight_make_no_segment():
+    rows = drawn(1, off=0.4)
+    first = sorted(set(rows["store"]))[0]
+    request = GateRequest(y_true="y", y_prob="p", max_distance=0.1, by=("store",), sample_weight="w", max_weight=2.0)
+    light = rows.assign(w=np.where(rows["store"] == first, 0.0, 1.0))
+    names = [each.name for each in check_opened(OpenedFrame(light), request, Listener()).checks]
+    assert f"store = {first}" not in names
+    assert len(names) == len(set(rows["store"]))  # the whole, and all others
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "verdict"), [(0.1, "none beyond"), (0.001, "undecided")])
 def test_what_cannot_be_tested_may_be_proved_within(tmp_path, monkeypatch, limit, verdict):
     """Predictions that are all 0 or 1, and right: no test can be made of them."""

@@ -291,9 +291,11 @@ def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> li
         read = read.kept(read.group >= 0)
     columns = {argument: np.asarray(each) for argument, each in read.arrays.items()}
     columns |= {} if read.group is None else {"groups": read.group}
+    weight = columns.get("sample_weight", np.ones(columns["y_true"].size))
     return [
         (name, partial(_gate_of_rows, {argument: each[rows] for argument, each in columns.items()}, request))
-        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(columns["y_true"].size, np.int64), request.by)
+        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(weight.size, np.int64), request.by)
+        if (weight[rows] != 0.0).any()  # rows without weight make no segment
     ]
 
 
