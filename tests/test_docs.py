@@ -240,6 +240,13 @@ def test_pictures_are_drawn(drawing, tmp_path):
         assert (tmp_path / f"{name}.svg").read_text().endswith("</svg>\n"), name
 
 
+def test_the_page_on_architecture_names_files_that_are_there():
+    named = set(re.findall(r"`([a-z_/]+\.py)`", (ROOT / "docs" / "architecture.md").read_text()))
+    kept = [path.as_posix() for part in ("src", "papers", "tests", "tools") for path in (ROOT / part).rglob("*.py")]
+    assert len(named) > 20
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in kept)] == []
+
+
 def test_the_list_of_reproductions_repeats_each_pages_finding():
     folder = ROOT / "docs" / "reproductions"
     rows = re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| (.+) \|$", (folder / "index.md").read_text(), flags=re.MULTILINE)

@@ -14,7 +14,7 @@ The rule, for every road (docs/identity.md):
    certain; below it is if they came from the same real path, or have the same ids.
 6. Sources that share some of their rows, and one that holds rows twice, are known by a sample of their rows.
 
-`overlap.py` looks for 2 to 4 among sources, `row_samples.py` says what 6 rests on.
+`overlap.py` looks for 2 to 4 among sources; `RowSample` says what 6 rests on.
 
 Fingerprints guard against accidents, not against anybody who wants two contents to look equal.
 """
