@@ -161,8 +161,8 @@ def calibration_scorer(
     allowed = [name for name in signature(measures()[measure].function).parameters if name not in _COLUMNS]
     for name in parameters:
         if name not in allowed:
-            taken = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
-            raise InputError(name, f"is no parameter of {measure}", allowed=taken)
+            ways = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
+            raise InputError(name, f"is no parameter of {measure}", allowed=ways)
     return CalibrationScorer(measure, pos_label, {**measures()[measure].parameters, **parameters})
 
 

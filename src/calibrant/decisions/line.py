@@ -388,7 +388,7 @@ class GroupLine(Result):
 
     @property
     def direction(self) -> Literal["too confident", "not confident enough", "too high", "too low"] | None:
-        """How predictions err, where an interval leaves 1 out as it is printed.
+        """Direction in which predictions err, where an interval leaves 1 out as it is printed.
 
         The level comes first. Only where it may be right does a line of another slope cross the diagonal within the
         predictions, so that they err both ways.
@@ -401,17 +401,17 @@ class GroupLine(Result):
 
     @property
     def level_in_words(self) -> str:
-        """How many events happen for each that is predicted."""
+        """Say how many events happen for every 100 that are predicted."""
         value, low, high = (round(100.0 * float(each)) for each in _rounded(self.observed_expected))
         return f"for every 100 events predicted {value} happened, likely {low} to {high}"
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """What leaves the right value out, and that value: the level, the slope, or both."""
+        """The level, the slope or both, where an interval leaves the right value out, each with that value."""
         level, slope = any(_off(self.observed_expected)), any(_off(self.calibration_slope))
         value, low, high = _rounded(self.calibration_slope)
-        told = f"the calibration slope is {value}, likely {low} to {high}"
-        return [(self.level_in_words, "100")] * level + [(told, "1")] * slope
+        slope_in_words = f"the calibration slope is {value}, likely {low} to {high}"
+        return [(self.level_in_words, "100")] * level + [(slope_in_words, "1")] * slope
 
     @property
     def numbers(self) -> str:

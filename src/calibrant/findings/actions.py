@@ -79,14 +79,14 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
 
 
 def _these_segments(audit: Audit) -> str:
-    """Which segments to correct, of rows that together are not off."""
+    """Name the segments to correct, where all rows together are not off."""
     named = [equalities(audit.segmented_by, each.key) for each in audit.segments if named_off(audit, each)]
     off = list(dict.fromkeys((*named, *(each.name for each in found_off(audit)))))
     return f"correct the rows with {off[0]} alone" if len(off) == 1 else "correct each of these segments by itself"
 
 
 def _on_recent(audit: Audit) -> str:
-    """What to do about predictions that have come to err."""
+    """Advise on predictions that err since some period."""
     _, from_then = split_by_alarm(audit)
     when = period_in_words(from_then.first)
     return (
@@ -100,7 +100,7 @@ def _no_more_than(gain: RecalibrationGain) -> str:
 
 
 def _collect(answer: Answer, audit: Audit) -> str:
-    """How many rows show whether there is an error; of weights, trials or groups nothing is bounded without more."""
+    """Say how many rows would show an error; with weights, trials or groups, what a bound needs before that."""
     if audit.gate is None or answer.interval is None:
         few_groups = answer.pvalue is None or audit.group_line is not None
         if audit.n_groups is not None and (few_groups or audit.n_groups < LEAST_GROUPS):
@@ -139,7 +139,7 @@ def _no_recalibration(audit: Audit) -> str:
 
 
 def _what_it_gains(audit: Audit) -> str:
-    """What the advised map gains: on new rows, or of classes on rows kept out of its fit."""
+    """Say what the advised map gains on new rows; for classes, on rows that its fit did not use."""
     advice = audit.advice
     if advice.gain is not None:
         return advice.gain.summary()
@@ -154,8 +154,8 @@ def _what_it_gains(audit: Audit) -> str:
 def _repair_alone(where: Blamed, answer: Answer, audit: Audit) -> str:
     """That one segment is to be recalibrated, and no other row; the limit is named where no line before has it."""
     left = abs(where.happened_elsewhere - where.predicted_elsewhere)
-    told = answer.interval is not None and answer.interval.high <= audit.max_distance
-    limit = "within the limit" if told else f"within the limit of {as_points(asked(audit.max_distance))}"
+    above = answer.interval is not None and answer.interval.high <= audit.max_distance
+    limit = "within the limit" if above else f"within the limit of {as_points(asked(audit.max_distance))}"
     others = f"The other rows err by {in_points(in_short(left))} on average, {limit}."
     first = (
         " Some periods are off as well: find out whether something changed." if "periods" in parts_off(audit) else ""
@@ -164,19 +164,19 @@ def _repair_alone(where: Blamed, answer: Answer, audit: Audit) -> str:
 
 
 def every_time(audit: Audit) -> str:
-    """What one answer for all rows says: of classes base_rate is how often the most probable one is right."""
+    """The one answer that fits all rows: the event rate, or how often each class occurs."""
     return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
 
 
 def most_of_one(audit: Audit) -> str:
-    """What `--max-weight` says."""
+    """Say what number `--max-weight` takes."""
     if audit.n_groups is None:
         return "the most that one row can ever weigh"
     return f"the most {'that one group can ever weigh' if audit.weighted else 'rows that one group can ever have'}"
 
 
 def what_to_do(audit: Audit) -> str:
-    """What a section on what to do begins with: the advice, and where parts are to be looked at that first."""
+    """Begin a section on what to do: with the parts, where they are to be looked at first, and with the advice."""
     alone = _to_repair(audit) is not None
     if audit.answer.action != "look at the parts" and not alone:
         return audit.advice.words
@@ -200,11 +200,11 @@ def code(audit: Audit) -> str | None:
 
 def _to_repair(audit: Audit) -> Blamed | None:
     """The segment that is to be recalibrated, and no other row."""
-    found = audit.answer
-    return blamed(audit, found.direction) if found.action in _REPAIRS else None
+    answer = audit.answer
+    return blamed(audit, answer.direction) if answer.action in _REPAIRS else None
 
 
 def action_in_words(answer: Answer) -> str:
-    """What to do, as shortly: rows that leave an error open are used where it would not matter."""
+    """Name the action in a few words. Where the error is open, its size decides whether to collect rows."""
     open_end = answer.action == "collect more rows" and answer.interval is not None
     return "collect more rows if that matters" if open_end else answer.action

@@ -122,7 +122,7 @@ def advice_on_sample(
     level: float,
     curve: AveragedCurve,
 ) -> Advice:
-    """What to do about rows that were tested; `rows` are the same one by one where they differ in more than outcomes.
+    """Advise on rows that were tested; `rows` are the same one by one where they differ in more than outcomes.
 
     `curve` is the averaged map of them. What it gains is known where no change is due, too: a distance that is proved
     small reassures only where no map could gain much.
@@ -163,7 +163,7 @@ def _of_two_outcomes(sample: Sample) -> bool:
 
 
 def _arguments(rows: Rows | None) -> str:
-    """What `fit` takes of these rows."""
+    """Arguments of `fit` that these rows need."""
     arguments = ["y_prob", "y_true"]
     if rows is not None:
         fractions = rows.fractions if sampled_by_outcome(rows) else None

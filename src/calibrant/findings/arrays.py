@@ -289,16 +289,16 @@ def audit_sample(
             values[name] = measured[name].result()
         tell("Lower distance")
         certificate, nearest = certified.result()
-        found: dict[str, MeasureValue] = {}
+        values_of: dict[str, MeasureValue] = {}
         for name, measure in measures().items():
             value, why_not = values.get(name), _too_many(measure, sample)
             if value is None and why_not is None:
                 value = lower_distance_of_certificate(certificate, sample)
-            found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+            values_of[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
         tell("Inequalities")
-        known = {name: measure.value for name, measure in found.items()}
+        known = {name: measure.value for name, measure in values_of.items()}
         ties = tie(sample, witness, certificate, nearest, corp, known)
-        _say_brackets(found, ties.lower_distance_bracket)
+        _say_brackets(values_of, ties.lower_distance_bracket)
         tell("Bounds")
         mean_prediction = min(1.0, dot(sample.mass(), sample.prediction))
         base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
@@ -323,7 +323,7 @@ def audit_sample(
         weighted=weighted,
         base_rate=base_rate,
         mean_prediction=mean_prediction,
-        measures=found,
+        measures=values_of,
         tests=tests,
         advice=advised,
         classes=None,

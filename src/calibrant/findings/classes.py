@@ -228,13 +228,13 @@ class ClassFindings(Result):
 
     def sentences(self) -> list[str]:
         """Sentences of the verdict about the classes."""
-        found, k = self.found, self.n_classes
-        if not found:
+        off, k = self.found, self.n_classes
+        if not off:
             return [f"No single class of {k:,} is found miscalibrated."]
-        worst = max(found, key=lambda each: each.lower_calibration_distance)
+        worst = max(off, key=lambda each: each.lower_calibration_distance)
         rate = f"false-discovery rate at most {self._result.level:g}"
         lines = [
-            f"{len(found):,} of {k:,} classes {'is' if len(found) == 1 else 'are'} miscalibrated one by one ({rate}), "
+            f"{len(off):,} of {k:,} classes {'is' if len(off) == 1 else 'are'} miscalibrated one by one ({rate}), "
             f"{worst.name} farthest, its own probabilities by {worst.lower_calibration_distance:.4f}."
         ]
         if self.confusions:
@@ -358,7 +358,7 @@ def _question(question: BinaryReduction, level: float, group: IntArray | None) -
     sample = question.sample
     mean = dot(sample.mass(), sample.prediction)
     evidence = evidence_of(question, level, group, sample=sample)
-    asked = Question(
+    result = Question(
         question.name,
         min(1.0, max(0.0, mean + float(sample.residual().sum()))),
         min(1.0, mean),
@@ -369,4 +369,4 @@ def _question(question: BinaryReduction, level: float, group: IntArray | None) -
         evidence[0].direction,
         evidence[0].bias_interval,
     )
-    return asked, evidence
+    return result, evidence

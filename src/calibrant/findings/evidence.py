@@ -105,9 +105,8 @@ def evidence(
 ) -> dict[str, Evidence]:
     """Run the calibration test; cells of a sketch are drawn from their means, which the result accounts for.
 
-    Weighted rows are drawn one by one where they are given, and of rows in groups the groups are: a sample does not
-    know them. Of weighted rows' sums in cells, of which rounding may have `misplaced` a share, the test has bounds
-    instead.
+    With `rows`, weighted rows are drawn one by one, and rows in groups by group: a sample does not know them. For sums
+    of weighted rows in cells the test has bounds instead; rounding may have `misplaced` a share of these rows.
     """
     why_not = None if sample.binary else NO_TRIALS
     if why_not is None and n_resamples == 0:

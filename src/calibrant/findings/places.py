@@ -31,7 +31,7 @@ _DIGITS = 6  # at most, of two rates that are told apart
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Which way predictions err, if that is known, and the ranges in which they clearly do.
+    """Direction in which predictions err, if it is known, and the ranges in which they clearly do.
 
     `predicted` and `happened` are rates of all rows; with `classes` they are of the likeliest one.
     """
@@ -44,11 +44,10 @@ class Places:
     classes: bool
 
     def examples(self) -> tuple[Region, ...]:
-        """The ranges that are told: the clearest of the direction; of two-sided faults the clearest of either side.
+        """Choose the ranges to name: the clearest in the direction, and for faults to both sides the clearest of each.
 
-        Of faults that are nearly all of one side, the other is listed as well where it is clear beyond doubt. Where
-        nearly all rows err one way, all of them are the example. Without a direction the clearest are told, of either
-        side.
+        If nearly all errors are to one side, a range of the other is named only where it is clear beyond doubt. If
+        nearly all rows err one way, all of them are the example. Without a direction it is the clearest of each side.
         """
         if not self.regions:
             return ()
@@ -124,9 +123,9 @@ def of_no_use(instead: str, *, better: bool) -> str:
 
 
 def rates_in_words(predicted: float, happened: float, n_rows: int, classes: bool) -> str:
-    """What is predicted and what happens, or is right, in so many rows."""
-    said, share = two_rates(predicted, happened)
-    return f"{said} predicted, {_happened(share, classes)} ({counted(n_rows, 'row')})"
+    """Say what is predicted and what happens, or is right, in so many rows."""
+    expectation, share = two_rates(predicted, happened)
+    return f"{expectation} predicted, {_happened(share, classes)} ({counted(n_rows, 'row')})"
 
 
 def _happened(share: str, classes: bool) -> str:

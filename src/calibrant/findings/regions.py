@@ -1,8 +1,8 @@
 """Where predictions err: ranges that are fixed beforehand, each with the posterior of the averaged map.
 
-The ranges have round ends that no outcome decides; where there are few distinct predictions each of them is one. Of a
-range the mean outcome under curves drawn from the posterior is told: its mean, which is shrunk for having been picked,
-and its ends. A range is told if the mean error is larger than `_CLEAR` of its posterior standard deviations.
+The ranges have round ends that no outcome decides; where there are few distinct predictions each of them is one. A
+range has the mean outcome under curves drawn from the posterior, which shrinks it for having been picked, and its
+interval. Only ranges count whose mean error is larger than `_CLEAR` of its posterior standard deviations.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Region(Result):
 
     @property
     def rates_in_words(self) -> str:
-        """What was predicted and what happened, with the interval."""
+        """Say what was predicted and what happened, with the interval."""
         likely = "" if self.interval is None else f", likely {rate(self.interval.low)} to {rate(self.interval.high)}"
         return f"{rate(self.predicted)} predicted, {rate(self.happened)} happened{likely}"
 
@@ -134,7 +134,7 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
     share, count = np.add.reduceat(mass, first), np.add.reduceat(sample.count, first)
     rows = np.minimum(count, share * curve.cells_.rows.sum())
     clear = np.abs(happened - predicted) / spread
-    told = np.flatnonzero((clear > _CLEAR) & (rows >= _FEWEST * (1.0 - 1e-9)) & (share >= _LEAST_SHARE))
+    off = np.flatnonzero((clear > _CLEAR) & (rows >= _FEWEST * (1.0 - 1e-9)) & (share >= _LEAST_SHARE))
     last = first + size - 1
     return tuple(
         Region(
@@ -147,5 +147,5 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
             share=min(1.0, float(share[k])),
             errors=float(clear[k]),
         )
-        for k in told[np.argsort(-clear[told], kind="stable")].tolist()
+        for k in off[np.argsort(-clear[off], kind="stable")].tolist()
     )

@@ -139,9 +139,9 @@ def reliability(
         free = curve.free()
         other, spread = free.moments(x)
         spread = np.maximum(np.sqrt(spread**2 + (other - mean) ** 2), 1e-12)
-        drawn = free.curves(x, _DRAWS, np.random.default_rng(_SEED)) - x
+        deviation = free.curves(x, _DRAWS, np.random.default_rng(_SEED)) - x
         shown = np.pad(near, (points.below.size, points.above.size), constant_values=True)
-        largest = (np.abs(drawn - mean) / spread)[:, shown].max(axis=1)
+        largest = (np.abs(deviation - mean) / spread)[:, shown].max(axis=1)
         half = float(np.quantile(largest, 1.0 - level)) * spread
         lower, upper = (points.rates(expit(x + mean + side * half)) for side in (-1.0, 1.0))
     return Reliability(
@@ -190,7 +190,7 @@ def fitted_curve(sample: Sample, rows: Rows | None) -> AveragedCurve:
 
 
 def places_of(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: float, *, classes: bool) -> Places | None:
-    """Which way predictions err, and where, without a diagram; None where groups are too few to say so by a curve."""
+    """Find which way predictions err, and where, without a diagram; None where groups are too few for a curve."""
     if _no_band(sample, rows) is not None:
         return None
     regions, predicted = regions_of(sample, curve, level), min(1.0, dot(sample.mass(), sample.prediction))
@@ -236,8 +236,8 @@ def _nearly_all(place: FloatArray, mass: FloatArray) -> tuple[float, float]:
 class _Points(NamedTuple):
     """Points over the axis: predictions, which of them lie in no gap, the share of the weight and the rows nearest.
 
-    Of the axis of log-odds the first and the last may stand for all predictions beyond them, of which `below` and
-    `above` are some log-odds, evenly by rank.
+    On an axis of log-odds the first and the last may stand for all predictions beyond them. `below` and `above` are
+    log-odds of some of these, evenly by rank.
     """
 
     prediction: FloatArray

@@ -267,17 +267,16 @@ class Audit(Finding):
 
     def __repr__(self) -> str:
         """One short line that begins with the answer; `summary` is the page."""
-        found = self.answer
-        way = "" if found.direction is None else f", {found.direction}"
+        result = self.answer
+        way = "" if result.direction is None else f", {result.direction}"
         far = (
             ""
-            if found.interval is None
-            else f", at most {in_points(most_in_short(found.interval, found.max_distance))}"
+            if result.interval is None
+            else f", at most {in_points(most_in_short(result.interval, result.max_distance))}"
         )
         title = f" of {self.title!r:.80}" if self.title else ""
-        return (
-            f"Audit({state_in_words(found)}{way}{far}: {action_in_words(found)}; {counted(self.n_rows, 'row')}{title})"
-        )
+        state, action = state_in_words(result), action_in_words(result)
+        return f"Audit({state}{way}{far}: {action}; {counted(self.n_rows, 'row')}{title})"
 
     @property
     def answer(self) -> Answer:

@@ -85,7 +85,7 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None 
 
 
 def road_of(table: Table, sketch: CalibrationSketch) -> str:
-    """How rows that were summed came here, and what that costs."""
+    """Say how rows that were summed came here, and what that costs."""
     rows, cells = counted(sketch.n_rows, "row"), counted(sketch.n_cells, "cell")
     moved = at_most(sketch.error_bound("smooth_calibration_error"))
     cost = f"which moves the smooth calibration error by at most {moved}."

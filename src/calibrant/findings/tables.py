@@ -63,7 +63,7 @@ class Audited:
     columns: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None] | None = None
 
     def certificate(self) -> Certificate:
-        """What proves the audit's distances, of the columns of the file by their names there."""
+        """Make the certificate of the audit's distances. It names the columns as the file does."""
         from calibrant.measures.certificate import certificate_of_rows
 
         assert self.columns is not None
@@ -149,7 +149,7 @@ def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *,
 
 
 def kinds_of(table: Table, y_true: str | None, y_prob: str | None) -> list[str]:
-    """What kind of table it is, where that decides which options have an effect."""
+    """List the kinds of this table that decide which options have an effect."""
     if is_harness_log(table, y_true, y_prob):
         return ["log"]
     if not table.has_rows:
@@ -241,20 +241,20 @@ def _with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hor
         names["strata"] = request.strata
     least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
     try:
-        found = censored_outcomes(read.sample_weight, read.y_true, horizon, strata=strata, least_followed=least)
+        outcomes = censored_outcomes(read.sample_weight, read.y_true, horizon, strata=strata, least_followed=least)
     except InputError as problem:
         raise in_table(problem, table, names) from None
-    known = found.known
+    known = outcomes.known
     if not known.size:
         raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
     return replace(
         read,
-        y_true=found.y_true[known],
+        y_true=outcomes.y_true[known],
         y_prob=np.asarray(read.y_prob)[known],
-        sample_weight=found.sample_weight[known],
+        sample_weight=outcomes.sample_weight[known],
         names=names,
         groups=None if read.groups is None else read.groups[known],
-        followed=Followed(horizon, found.n_unknown, least, names["time"], names["event"], request.strata),
+        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], request.strata),
     )
 
 

@@ -33,7 +33,7 @@ NO_REGION = "Over all rows, no range of predictions stands out."
 
 
 def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:
-    """Where faults may be hidden that go under among all rows."""
+    """Name the columns or files that were not searched for faults of some rows alone."""
     rest = len(names) - _NAMED
     more = f" and {counted(rest, 'other')}" if rest > 0 else ""
     return f"{kind} not looked at: {', '.join(names[:_NAMED])}{more}"
@@ -99,7 +99,7 @@ def _digits(share: float) -> int:
 
 
 def rate(share: float) -> str:
-    """How often something happens, as a percentage that never rounds to 0 or 100: 0.031%, 7.4%, 62%, 99.8%."""
+    """A rate as a percentage that never rounds to 0 or 100: 0.031%, 7.4%, 62%, 99.8%."""
     if not 1e-12 < share < 1.0 - 1e-9:
         return f"{min(max(share, 0.0), 1.0):.0%}"
     if share < 0.0995:
@@ -148,7 +148,7 @@ def one_outcome(n_rows: int, *, events: bool) -> str:
 
 
 def repeats(seed: int) -> str:
-    """How to get the same page again: without a seed each run draws its own."""
+    """Say which seed gives the same page again."""
     return f"--seed {seed} repeats this page; in Python random_state={seed}."
 
 
@@ -158,7 +158,7 @@ TOLD_ABOVE = "as told above"
 def segments_in_words(
     segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True, above: str | None = None
 ) -> str:
-    """How many segments are off, and the worst of them; without `chance`, the worst alone. One was told `above`."""
+    """Say how many segments are off, and name the worst; without `chance`, the worst alone. A line `above` has one."""
     if not chance:
         distance = " to ".join(outwards(*segments[0].lower_distance_bracket))
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
@@ -238,7 +238,7 @@ def segments_sorted(level: float, *, chance: bool) -> str:
 
 
 def segment_intervals(level: float) -> str:
-    """What the intervals beside the q-values are, and why the two may differ."""
+    """Say what the intervals beside the q-values are, and why the two may differ."""
     return (
         f"q decides, by all predictions of a segment and by parts of them. An interval is of the mean of outcome minus "
         f"prediction alone, in all segments at once with {confidence(level)} confidence. It asks more, and may hold 0 "
@@ -263,7 +263,7 @@ def segment_in_words(segment: Segment) -> str:
 
 
 def _which_way(period: Period) -> str:
-    """What fits best; of a slope that is a shift too, the shift: where all predictions are small they are alike."""
+    """The alternative that fits best; a shift before a slope where all predictions are small and the two look alike."""
     alternative = period.reading.alternative
     off = period.base_rate - period.mean_prediction
     noise = math.sqrt(period.mean_prediction * (1.0 - period.mean_prediction) / max(period.n_rows, 1))

@@ -75,7 +75,7 @@ def asides(
 
 
 def _where(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: float, classes: bool) -> str:
-    """Which way predictions err, and where, as an audit's headline has it; empty where a curve cannot say so."""
+    """Say which way predictions err, and where, as an audit's headline does; empty where a curve cannot tell."""
     places = places_of(sample, rows, curve, level, classes=classes)
     if places is None:
         return ""

@@ -31,6 +31,6 @@ def outcomes(y_true: Any, y_prob: Any) -> tuple[FloatArray, FloatArray]:
 
 def measured(measure: str, y_true: Column, y_prob: Column) -> float:
     """A measure by its name, exactly as calibrant's function of that name gives it."""
-    found = measures()[measure]
+    entry = measures()[measure]
     y, v = outcomes(y_true, y_prob)
-    return float(found.on_sample(Sample.of_arrays(y, v, np.ones(v.size)), **found.parameters))
+    return float(entry.on_sample(Sample.of_arrays(y, v, np.ones(v.size)), **entry.parameters))

@@ -146,7 +146,7 @@ def calibration_distance(
 
 
 def _of_elements(y: FloatArray, v: FloatArray, w: FloatArray | None, element: IntArray, clock: TimeLimit) -> Bracket:
-    """Of the domain whose elements have the mean outcomes of their rows."""
+    """Distance over the domain whose elements have the mean outcomes of their rows."""
     first = np.unique(element, return_index=True)[1]
     other = v != v[first[element]]
     if other.any():

@@ -358,7 +358,7 @@ class RecalibrationChoice(Result):
         return " ".join(sentences)
 
     def _of_one(self) -> list[str]:
-        """Of one probability."""
+        """Sentences on maps of one probability."""
         if self.direction == "wrong":
             return [
                 f"Events are fewer where predictions are higher (rank correlation {self.rank_correlation:.2f}). Check "

@@ -37,9 +37,9 @@ def within(largest: float) -> Kind:
     """A finite number no farther from zero."""
 
     def read(value: Any, name: str) -> float:
-        found = number(value, name)
-        check_size(found, name, largest)
-        return found
+        result = number(value, name)
+        check_size(result, name, largest)
+        return result
 
     return read
 

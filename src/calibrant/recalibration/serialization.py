@@ -112,10 +112,10 @@ def read_content(content: Any, *, fitted: bool) -> JsonEstimator:
     kind = _KNOWN.get(content["class"]) if isinstance(content["class"], str) else None
     if kind is None:
         raise InputError("class", f"is {content['class']!r:.40}", allowed=f"it must be one of {', '.join(_KNOWN)}")
-    given = content["parameters"]
-    if isinstance(given, dict):
-        given = {name: value for name, value in given.items() if name not in kind._gone}
-    parameters = _named(given, kind().get_params(deep=False), "parameters")
+    arguments = content["parameters"]
+    if isinstance(arguments, dict):
+        arguments = {name: value for name, value in arguments.items() if name not in kind._gone}
+    parameters = _named(arguments, kind().get_params(deep=False), "parameters")
     made = {
         name: read_content(each, fitted=False) if isinstance(each, dict) else each for name, each in parameters.items()
     }

@@ -269,7 +269,7 @@ def _questions(classes: ClassFindings) -> Table:
 
 
 def beside_the_answer(tested: str, audit: Audit) -> str:
-    """What a test says, without its first word where only a few rounded 0s and 1s bear it: they decide nothing."""
+    """Drop a test's first word where only a few rounded 0s and 1s bear it: they decide nothing."""
     test = audit.tests["calibration_test"].result
     return tested if test is None or rejected(test, audit.gate) else tested.removeprefix("miscalibrated: ")
 

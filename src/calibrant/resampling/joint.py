@@ -97,20 +97,20 @@ class JointRows:
 
     def weights(self, seed: np.uint64, first: int, lanes: int) -> FloatArray:
         """Weights of resamples from `first` on, (n, lanes), negative where the outcome is 0; 0 is observed."""
-        drawn = self._draw(np.stack([-self.mean[0], self.mean[1]]), seed, first, lanes)
+        weight = self._draw(np.stack([-self.mean[0], self.mean[1]]), seed, first, lanes)
         if first == 0:
-            drawn[:, 0] = np.where(self.outcome == 1, self.weight, -self.weight)
-        return drawn
+            weight[:, 0] = np.where(self.outcome == 1, self.weight, -self.weight)
+        return weight
 
     def excesses(self, seed: np.uint64, first: int, lanes: int) -> FloatArray:
         """Redrawn excess, (n, lanes), scaled so that the sum of its squares is that of the rows."""
         v = self.prediction
-        drawn = self._draw(np.stack([-v * self.mean[0], (1.0 - v) * self.mean[1]]), seed, first, lanes)
+        excess = self._draw(np.stack([-v * self.mean[0], (1.0 - v) * self.mean[1]]), seed, first, lanes)
         if first == 0:
-            drawn[:, 0] = self.excess
-        squares = np.einsum("ij,ij->j", drawn, drawn)
-        drawn *= math.sqrt(dot(self.excess, self.excess)) / np.sqrt(np.where(squares > 0.0, squares, 1.0))
-        return drawn
+            excess[:, 0] = self.excess
+        squares = np.einsum("ij,ij->j", excess, excess)
+        excess *= math.sqrt(dot(self.excess, self.excess)) / np.sqrt(np.where(squares > 0.0, squares, 1.0))
+        return excess
 
     def _draw(self, value: FloatArray, seed: np.uint64, first: int, lanes: int) -> FloatArray:
         """Values at each row of outcomes 0 and 1, (2, n), times redrawn ratios, (n, lanes)."""

@@ -32,7 +32,7 @@ _ROUNDING = 1e-13  # of each group's log
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSteps:
-    """What the sums of groups can be, each with its probability, one after another."""
+    """Values that the sums of groups can take, each with its probability, one after another."""
 
     # probability, value: (k,), of each value that a group's excess of events takes
     probability: FloatArray

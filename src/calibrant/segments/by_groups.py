@@ -262,7 +262,7 @@ class GroupSums:
 
     @property
     def share(self) -> float:
-        """Of the error, for what is proved: all of it where predictions say that no segment has signs."""
+        """Share of the error for bounds: all of it where predictions say that no segment has signs."""
         return 1.0 if self.few else BY_TAIL
 
     @property
@@ -351,10 +351,10 @@ def sums_again(
     prediction: FloatArray,
     parts: GroupSums,
     of: IntArray,
-    counted: npt.NDArray[np.bool_],
+    mask: npt.NDArray[np.bool_],
 ) -> sparse.csr_array:
-    """The groups' sums in the parts `of`, were the units predicted otherwise; intervals stay what they are."""
-    excess = units.weight * (units.ones - units.count * prediction) * counted
+    """The groups' sums in the parts `of`, under other predictions; intervals stay, and only units in `mask` count."""
+    excess = units.weight * (units.ones - units.count * prediction) * mask
     key = parts.segment[of] * evidence.N_INTERVALS + parts.interval[of]
     matrices, order = [], np.argsort(grouped(units), kind="stable")
     for first, n, rows, segment in each_set(candidates, units.codes[:, order], prediction.size):

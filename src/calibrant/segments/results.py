@@ -272,7 +272,7 @@ class Scored(Protocol):
 
     @property
     def score(self) -> FloatArray:
-        """Of each segment."""
+        """Evidence of each segment."""
 
     @property
     def critical(self) -> float:

@@ -178,8 +178,8 @@ def form_sums(
 ) -> Summed:
     """Form the segments that `segments.candidates.form` forms, of sums.
 
-    ``whatever_predicted`` forms them by numbers of rows alone, those predicted 0 or 1 among them. Raises InputError if
-    there are none, or too many.
+    ``whatever_predicted`` forms them by numbers of rows alone, and counts rows predicted 0 or 1. Raises InputError
+    if there are none, or too many.
     """
     sizes = [len(each.labels) for each in features]
     rows_of: dict[tuple[int, ...], FloatArray] = {}

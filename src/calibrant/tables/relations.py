@@ -91,7 +91,7 @@ class InDuckDB(Table):
 
     @property
     def file_prints(self) -> Mapping[str, str]:
-        """Of each of its files."""
+        """Fingerprint of each of its files."""
         return self.files.prints()
 
     @property

@@ -118,7 +118,7 @@ class KeptSketches(Table):
 
     @property
     def file_prints(self) -> Mapping[str, str]:
-        """Of each of its files."""
+        """Fingerprint of each of its files."""
         return self.files.prints()
 
     @property

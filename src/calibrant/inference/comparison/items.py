@@ -89,8 +89,8 @@ class Items:
         """Return the most that a difference can be too large, and too small, beyond its standard error's `reach`.
 
         Outcomes of both are drawn again together: of each as if it were calibrated, with the chances of its isotonic
-        fit, and off by what noise may hide. Of every two of these of which one is calibrated the true difference is
-        known, and counts; it fades where what was seen is far from it.
+        fit, and off by what noise may hide. Every two of these count if one is calibrated, for then the true
+        difference is known. It fades where what was seen is far from it.
         """
         outcomes = self.outcomes[pair[0]], self.outcomes[pair[1]]
         predictions = self.predictions[pair[0]], self.predictions[pair[1]]
@@ -220,7 +220,7 @@ class _Ids:
     written : list
         As they are compared: numbers as text, whole ones without a point, so that 7, 7.0 and "7" are the same.
     kind : str
-        Of which only the same is compared.
+        Kind of the values; only ids of the same kind are compared.
     """
 
     values: list[Any]

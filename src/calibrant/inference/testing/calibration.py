@@ -230,8 +230,8 @@ def calibration_test(
 
     Notes
     -----
-    Each component has p-values by formula. Their minimum is made comparable by a quantile of the redraws and the
-    outcomes together. The smallest of all is compared with the redraws'. This keeps the level at any number of rows. If
+    Each component has p-values by formula. A quantile of the redraws and the outcomes together makes their minima
+    comparable. The test compares the smallest of all with the redraws'. This keeps the level at any number of rows. If
     at most a hundredth of the redraws is as extreme, Chernoff bounds along fixed directions give smaller p-values.
     Cost: a sort, then O(n) per resample. Unweighted rows with more than 20,000 distinct predictions are pooled into at
     most 2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled. Where weights

@@ -154,7 +154,7 @@ def read_harness_log(files: Sequence[str]) -> tuple[FloatArray, FloatArray]:
 
 
 def harness_items(files: Sequence[str]) -> list[str] | None:
-    """What tells the documents of a log's samples apart, in order; None where a sample does not say."""
+    """Ids of the documents of a log's samples, in order; None where a sample has none."""
     ids = [(sample.get("doc_id"), sample.get("doc_hash", "")) for sample in _samples(files)]
     return (
         None if any(number is None for number, _ in ids) else [f"{number} {digest}".strip() for number, digest in ids]
