@@ -37,7 +37,7 @@ def generate(target: Path, rows: int) -> None:
 def search(file: str) -> None:
     """Find segments, and print what was found and what that cost this process."""
     from calibrant import find_segments
-    from calibrant.tables.files import MANY_ROWS
+    from calibrant.tables.entry import MANY_ROWS
 
     began, used = time.perf_counter(), time.process_time()
     relation = duckdb.connect().read_parquet(file)

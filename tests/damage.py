@@ -33,9 +33,8 @@ from calibrant.recalibration import (
     load,
 )
 from calibrant.tables import folders
-from calibrant.tables.entry import open_table, write_rows
-from calibrant.tables.files import OpenedFile
-from calibrant.tables.sketches import open_sketches
+from calibrant.tables.entry import OpenedFile, open_table
+from calibrant.tables.sketches import open_sketches, write_rows
 
 ROWS = 60
 RNG = np.random.default_rng(0)

@@ -63,7 +63,7 @@ def _from_command(*arguments: str) -> dict[str, Any]:
 
 def _summed_command(*arguments: str) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.tables.files.MANY_BYTES", 0)
+        patch.setattr("calibrant.tables.entry.MANY_BYTES", 0)
         return _from_command(*arguments)
 
 

@@ -284,7 +284,7 @@ def _matters_or_is_refused(command, mode, option, other, variant):
         base, args = (*base, "--json"), (*args, "--json")
     with pytest.MonkeyPatch.context() as patch:
         if "summed" in mode:
-            patch.setattr("calibrant.tables.files.MANY_BYTES", 0)
+            patch.setattr("calibrant.tables.entry.MANY_BYTES", 0)
         base = outcome(command, how.reads, variant, base)
         done = outcome(command, how.reads, variant, args)
     named = "|".join([option, *(each for each in (other, *beside) if each and each.startswith("--"))])

@@ -53,7 +53,7 @@ def test_a_gate_without_the_weights_says_what_it_used(weighted):
 @pytest.mark.slow
 @pytest.mark.parametrize("large", [False, True])
 def test_an_audit_uses_weights_or_leaves_them_out(weighted, monkeypatch, large):
-    monkeypatch.setattr("calibrant.tables.files.MANY_BYTES", 0 if large else 10**9)
+    monkeypatch.setattr("calibrant.tables.entry.MANY_BYTES", 0 if large else 10**9)
     values = {}
     for options in ((), ("--unweighted",)):
         done = run("audit", weighted, "--json", "--resamples", 0, "--by", "day", *options)
@@ -150,7 +150,7 @@ def test_of_two_columns_that_may_hold_weights_none_is_passed_over(weighted, comm
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("option", ["--by", "--drift"])
 def test_a_column_that_rows_are_grouped_by_is_no_weight(weighted, monkeypatch, large, option):
-    monkeypatch.setattr("calibrant.tables.files.MANY_BYTES", 0 if large else 10**9)
+    monkeypatch.setattr("calibrant.tables.entry.MANY_BYTES", 0 if large else 10**9)
     frame = pd.read_csv(weighted).drop(columns="sample_weight").rename(columns={"day": "weight"})
     frame.to_csv(weighted, index=False)
     done = run("audit", weighted, option, "weight", "--resamples", 0, "--json")

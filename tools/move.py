@@ -106,8 +106,8 @@ class House:
     def public(self) -> dict[str, str]:
         """Public name -> the module that defines it."""
         homes = self.root / "src" / "calibrant" / "homes.py"
-        found = re.findall(r'"(\w+)": "([\w.]+)"', homes.read_text()) if homes.exists() else []
-        return {name: f"calibrant.{module}" for name, module in found}
+        entries = re.findall(r'"([\w.]+)": (?:\()?((?:\s*"[\w ]+")+)', homes.read_text()) if homes.exists() else []
+        return {name: f"calibrant.{module}" for module, text in entries for name in re.findall(r"\w+", text)}
 
 
 def pending(house: House, table: Table) -> Table:

@@ -10,12 +10,19 @@ from __future__ import annotations
 
 import ast
 import sys
+import textwrap
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "calibrant"
 WRITTEN = "Written by tools/public_names.py."
 WIDTH = 120
+HOMES = '''"""Public name -> the module that defines it. {written}"""
+
+_NAMES = {{
+{table}}}
+HOMES = {{name: module for module, names in _NAMES.items() for name in names.split()}}
+'''
 
 
 @cache
@@ -80,6 +87,15 @@ def stub(names: list[str], homes_: dict[str, str], before: str = "", after: str 
     return f'"""{WRITTEN}"""\n\n{before}{imports(names, homes_)}\n{after}__all__ = [\n{listed}]\n'
 
 
+def _entry(module: str, names: list[str]) -> str:
+    """A module's line in the table, or several where it has many names."""
+    line = f'    "{module}": "{" ".join(names)}",\n'
+    if len(line) <= WIDTH + 1:
+        return line
+    parts = " \n".join(textwrap.wrap(" ".join(names), WIDTH - 12)).split("\n")
+    return f'    "{module}": (\n' + "".join(f'        "{part}"\n' for part in parts) + "    ),\n"
+
+
 def files(package: Path = PACKAGE) -> dict[Path, str]:
     """Every file that this tool writes, and what it should hold."""
     where = homes(package)
@@ -87,10 +103,12 @@ def files(package: Path = PACKAGE) -> dict[Path, str]:
     unknown = sorted(set(top) - set(where))
     if unknown:
         raise ValueError(f"{', '.join(unknown)}: chosen for the top level, but in no module's __all__")
-    table = "".join(f'    "{name}": "{module}",\n' for name, module in where.items())
+    table = "".join(
+        _entry(module, [name for name in where if where[name] == module]) for module in sorted({*where.values()})
+    )
     attributes = "".join(f"from calibrant import {room} as {room}\n" for room in sorted([*rooms(package), "synthetic"]))
     written = {
-        package / "homes.py": f'"""Public name -> the module that defines it. {WRITTEN}"""\n\nHOMES = {{\n{table}}}\n',
+        package / "homes.py": HOMES.format(written=WRITTEN, table=table),
         package / "__init__.pyi": stub(top, where, attributes, "__version__: str\n"),
     }
     for room in rooms(package):

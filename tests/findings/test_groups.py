@@ -251,7 +251,7 @@ def test_labels_of_the_event(tmp_path):
 def test_large_files_do_not_tell_groups_apart(tmp_path, monkeypatch):
     y, v, group = alike(groups=10)
     path = ROADS["csv"](table_of(y, v, group), tmp_path)
-    monkeypatch.setattr("calibrant.tables.files.MANY_BYTES", 0)
+    monkeypatch.setattr("calibrant.tables.entry.MANY_BYTES", 0)
     with pytest.raises(InputError, match="groups: rows of a file as large as this are summed by cell"):
         audit_table(path, groups="patient_id", pos_label="yes")
     with pytest.raises(InputError, match="max_weight: has no effect: there are no weights"):

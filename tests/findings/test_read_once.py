@@ -14,7 +14,7 @@ from calibrant.door import columns
 from calibrant.door.request import Listener
 from calibrant.gate.request import GateRequest
 from calibrant.gate.table import gate_opened
-from calibrant.tables import files, relations
+from calibrant.tables import entry, relations
 
 RNG = np.random.default_rng(0)
 V = RNG.random(400)
@@ -85,7 +85,7 @@ def test_the_gate_of_a_file_reads_its_columns_once(reads, monkeypatch, tmp_path)
     fetched = []
     fetch = relations.fetch
     monkeypatch.setattr(relations, "fetch", lambda *arguments: fetched.append(arguments) or fetch(*arguments))
-    found = gate_opened(files.OpenedFile(path), GateRequest(max_distance=0.1, level=0.05), Listener())
+    found = gate_opened(entry.OpenedFile(path), GateRequest(max_distance=0.1, level=0.05), Listener())
     assert reads == ONCE
     assert len(fetched) == 1
     assert found.result == calibrant.calibration_gate(Y, V, max_distance=0.1)

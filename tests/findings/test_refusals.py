@@ -15,7 +15,7 @@ from calibrant.findings.tables import keep_rows
 from calibrant.gate.anytime import gate_so_far
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
-from calibrant.tables import files
+from calibrant.tables import entry
 from calibrant.tables.entry import open_table
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -125,7 +125,7 @@ def test_weights_need_their_bound_and_a_bound_needs_weights(rows, tmp_path, monk
     )
     plain = tmp_path / "plain.parquet"
     pq.write_table(pq.read_table(rows).select(["y_true", "y_prob"]), plain)
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
     audit = AuditRequest(max_weight=2.0)
     refused(lambda: of_audit.audit_opened(open_table(plain), audit, Listener()), "max_weight", "has no effect")
     groups = AuditRequest(groups="place")

@@ -14,7 +14,7 @@ from calibrant.report.html import document
 from calibrant.report.segments import pair_names, pair_svg, pairs_to_draw
 from calibrant.segments.request import Search
 from calibrant.segments.search import found_in_table
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 
 RNG = np.random.default_rng(2)
 N = 6_000

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, FileError, InputError, audit, audit_table
 from calibrant.cli.app import app
 from calibrant.sketch.cells import MEASURED
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 from calibrant.tables.frames import OpenedFrame
 
 pytestmark = pytest.mark.usefixtures("one_database")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_by_segment, find_segments
 from calibrant.cli.app import app
 from calibrant.drift import calibration_drift
-from calibrant.tables import files
+from calibrant.tables import entry
 from tests.findings.test_table import ROADS
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -123,7 +123,7 @@ def test_where_rows_are_not_read_trials_are_refused_by_name(tmp_path, monkeypatc
     rows = ROADS["csv"](pa.table(table()), tmp_path)
     sketch = CalibrationSketch.from_frame(pl.DataFrame({"y": [0, 1], "p": [0.2, 0.7]}), y_true="y", y_prob="p")
     classes = pl.DataFrame({"label": [0, 1, 2], "p0": [0.2] * 3, "p1": [0.3] * 3, "p2": [0.5] * 3, "tries": [1] * 3})
-    monkeypatch.setattr(files, "MANY_BYTES", 0)
+    monkeypatch.setattr(entry, "MANY_BYTES", 0)
     for held, names in ((rows, NAMES), (sketch, {"trials": "tries"}), (classes, {"trials": "tries"})):
         with pytest.raises(InputError) as caught:
             audit_table(held, **names, **OPTIONS)

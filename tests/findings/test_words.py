@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import confidence
-from calibrant.findings.places import Places
-from calibrant.findings.regions import Region
+from calibrant.findings.regions import Places, Region
 from calibrant.findings.words import (
     ends,
     found_in_words,

@@ -32,7 +32,7 @@ from calibrant.inference.comparison.not_worse import NotWorse, Predictor
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
 from calibrant.segments.evidence import Stakes, Totals
 from calibrant.segments.request import Search
-from calibrant.tables import files
+from calibrant.tables import entry
 from tests.segments.test_row_bets import last_refuted
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -65,7 +65,7 @@ def copied(path):
 
 def gated(path, **asked):
     asked = {"max_distance": 0.1, "level": 0.05, **asked}
-    table = files.OpenedFile(path)
+    table = entry.OpenedFile(path)
     table.distinct = asked.get("distinct", False)  # as the commands have it
     return check_opened(table, GateRequest(**asked), Listener())
 
@@ -207,7 +207,7 @@ def test_segments_whose_rows_are_predicted_near_0_are_bounded_as_well(tmp_path, 
     y = (rng.random(4_000) < np.where(hidden, 0.5, p)).astype(int)
     path = written(tmp_path / "rows.parquet", y_true=y, y_prob=p, s=np.where(hidden, "a", "b"))
     if summed:
-        monkeypatch.setattr(files, "MANY_ROWS", 0)
+        monkeypatch.setattr(entry, "MANY_ROWS", 0)
     found = gated(path, find=("s",))
     assert found.checks[1].verdict == "beyond"
     assert found.checks[1].result.beyond[0].name == "s = a"
@@ -241,7 +241,7 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     assert north.bias_interval.high >= ends[1]
     assert "<failure" in gate_as_junit(found)
     assert "none beyond" in gate_as_markdown(fine)
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
     summed = gated(path, find=("all",)).checks[1].result
     assert summed.n_tested == result.n_tested
     assert {each.name for each in summed.beyond} <= {each.name for each in result.beyond}  # it keeps no squares
@@ -281,7 +281,7 @@ def test_groups_of_a_file_that_would_be_summed_are_read(tmp_path, monkeypatch):
     path = written(tmp_path / "groups.parquet", y_true=y, y_prob=v, patient=patient, place=patient % 2)
     asked = {"max_distance": 0.15, "groups": "patient", "max_weight": 10}
     read = gated(path, **asked).checks[0].result
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
     assert gated(path, **asked).checks[0].result == read
     with pytest.raises(InputError, match=r"groups: .*cannot be searched by in a table of so many rows"):
         gated(path, **asked, find=("place",))
@@ -525,7 +525,7 @@ def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
     y_true = (rng.random(3_000) < y_prob) * 1
     path = written(tmp_path / "rows.parquet", y_true=y_true, y_prob=y_prob)
     own = gated(path).rows
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
     summed = gated(path)
     assert summed.rows.n_rows == 3_000
     assert own.lower_distance.high <= summed.rows.lower_distance.high <= own.lower_distance.high + 1e-4

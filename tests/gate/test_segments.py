@@ -19,7 +19,7 @@ from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.segments.gate_bounds import CalledOff, _not_within, _told, read_to_bound
 from calibrant.segments.request import Search
-from calibrant.tables import files, frames
+from calibrant.tables import entry, frames
 from calibrant.tables.frames import OpenedFrame
 from tests.segments.test_row_bets import last_refuted
 from tests.strategies import examples
@@ -50,10 +50,10 @@ def drawn(seed, n=3_000, off=0.15, share=0.15, kind="rows"):
 
 
 def gated(path, kind, monkeypatch, **asked):
-    monkeypatch.setattr(files, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
     groups = {"groups": "patient", "max_weight": MOST} if kind == "groups" else {}
     asked = {"max_distance": 0.1, "level": 0.05, "y_true": "y", "y_prob": "p", "find": ("store", "plan")} | asked
-    table = files.OpenedFile(path)
+    table = entry.OpenedFile(path)
     table.distinct = asked.get("distinct", False)  # as the commands have it
     return check_opened(table, GateRequest(**asked, **groups), Listener()).checks[1].result
 
@@ -198,7 +198,7 @@ def test_weighted_rows_are_bounded_as_groups_of_one_row(tmp_path, monkeypatch):
     bias = np.average((rows["y"] - rows["p"])[here], weights=weight[here])
     assert found.bias == pytest.approx(bias)
     assert found.bias_interval.low < bias < found.bias_interval.high
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
     with pytest.raises(InputError, match="cannot be searched by in a table of so many rows"):
         gated(path, "sums", monkeypatch, **asked)
 

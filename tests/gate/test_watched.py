@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from calibrant import CalibrationGate
 from calibrant.cli.app import app
 from calibrant.sketch.sketch import UNSEALED, sealed
-from calibrant.tables import files
+from calibrant.tables import entry
 from tests.strategies import examples
 
 pytestmark = [pytest.mark.usefixtures("one_database")]
@@ -43,7 +43,7 @@ def n_rows(state):
 @pytest.mark.parametrize("summed", [False, True])
 def test_a_log_of_rare_events_grows_under_its_own_path(tmp_path, monkeypatch, summed):
     if summed:
-        monkeypatch.setattr(files, "MANY_BYTES", 1)
+        monkeypatch.setattr(entry, "MANY_BYTES", 1)
     log, state, whole = tmp_path / "lo.csv", tmp_path / "lo.gate", clicks(3000)
     assert run(write(log, whole[:1000]), *LIMIT, "--anytime", state).exit_code in (0, 3)
     (link := tmp_path / "now.csv").symlink_to(write(log, whole))
@@ -105,7 +105,7 @@ def test_whatever_becomes_of_a_log_its_rows_count_once(tmp_path_factory, seed, a
         bad = past + int(rows["y_prob"].isna().sum())
         with pytest.MonkeyPatch.context() as patch:
             if summed:
-                patch.setattr(files, "MANY_BYTES", 1)
+                patch.setattr(entry, "MANY_BYTES", 1)
             done = run(write(log, rows), *LIMIT, "--exclude-bad", "--anytime", state, "--json")
         assert done.exit_code == 2 if act == "again" else done.exit_code in (0, 1, 3), done.output
         assert n_rows(state) == count
@@ -131,7 +131,7 @@ def test_one_file_counts_once_even_where_its_rows_are_said_to_be_others(tmp_path
     rows, count, written_again = more(80), 80, False
     with pytest.MonkeyPatch.context() as patch:
         if summed:
-            patch.setattr(files, "MANY_BYTES", 1)
+            patch.setattr(entry, "MANY_BYTES", 1)
         assert run(write(log, rows), *LIMIT, "--anytime", state).exit_code in (0, 1, 3)
         for at, act in enumerate(acts):
             path = folder / f"{at}.csv"
@@ -311,7 +311,7 @@ def test_rows_of_another_population_are_no_fault_of_a_column(tmp_path):
 @pytest.mark.parametrize("summed", [False, True])
 def test_a_log_that_begins_with_bad_rows_alone_is_another(tmp_path, monkeypatch, summed):
     if summed:
-        monkeypatch.setattr(files, "MANY_BYTES", 1)
+        monkeypatch.setattr(entry, "MANY_BYTES", 1)
     log, state, options = tmp_path / "log.csv", tmp_path / "state", (*LIMIT, "--exclude-bad", "--anytime")
     assert run(write(log, clicks(2)), *options, state).exit_code in (0, 3)
     bad = pd.DataFrame({"y_prob": [np.nan] * 3, "y_true": [0] * 3})

@@ -13,7 +13,7 @@ from calibrant.cli.app import app
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.draws import Draws, draws_of, read_draws
 from calibrant.inference.bounds.gate import _shares
-from calibrant.tables import files
+from calibrant.tables import entry
 from tests.strategies import examples, samples
 
 
@@ -100,8 +100,8 @@ def test_every_road_ends_at_the_same_split(tmp_path, monkeypatch, values):
         "sketch": of_result(CalibrationSketch().update(y, v).gate(**limit)),
         "sketches": of_result(CalibrationSketch.merge(parts).gate(**limit)),
     }
-    monkeypatch.setattr(files, "MANY_BYTES", 0)
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_BYTES", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
     sums |= {f"sums of {name}": of_file(name) for name in ("rows.csv", "rows.parquet")}
     for found in [{**rows, **sums}] if values < 1000 else [rows, sums]:
         verdict, *ends = next(iter(found.values()))

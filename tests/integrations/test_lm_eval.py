@@ -56,7 +56,7 @@ def evaluated(tmp_path, monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_the_error_is_that_of_the_samples_that_it_logs(evaluated, tmp_path):
     import calibrant
-    from calibrant.tables.files import OpenedFile
+    from calibrant.tables.entry import OpenedFile
 
     found = evaluated()
     path = tmp_path / "samples.jsonl"

@@ -219,7 +219,7 @@ def roads() -> dict[str, Callable[[], Any]]:
 
 
 LIMITS = {
-    "calibrant.tables.files.MANY_BYTES": 0,
+    "calibrant.tables.entry.MANY_BYTES": 0,
     "calibrant.tables.frames.MANY_ROWS": 0,
 }
 """Above these a table is summed where it lies."""

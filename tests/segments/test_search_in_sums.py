@@ -19,7 +19,7 @@ from calibrant.segments.evidence import SHARES, Totals
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
 from calibrant.segments.request import Search
 from calibrant.segments.sums import _detectable, _explained
-from calibrant.tables import files, frames
+from calibrant.tables import entry, frames
 from calibrant.tables.features import in_blocks
 from calibrant.tables.frames import OpenedFrame
 from tests.oracles import found_in_sums as oracle
@@ -242,8 +242,8 @@ def test_files_of_any_size_are_searched(tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "rows.parquet")
     table.to_pandas().to_csv(tmp_path / "rows.csv", index=False)
     expected = both(table)[1]
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
-    monkeypatch.setattr(files, "MANY_BYTES", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_BYTES", 0)
     for file in ("rows.parquet", "rows.csv"):
         audit = audit_table(tmp_path / file, **NAMES, find="all", n_resamples=39, random_state=0)
         found = audit.found_segments

@@ -22,7 +22,7 @@ from calibrant.drift.periods import RESOLUTION, calibration_drift, periods_of_gr
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.segments.by_column import calibration_by_segment, segments_of_groups
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 from calibrant.tables.frames import OpenedFrame
 from tests.tables.generated import Refused, by_key, one_key, rows_wanted
 

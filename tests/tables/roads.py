@@ -6,7 +6,7 @@ from calibrant.drift.periods import RESOLUTION, periods_of_groups
 from calibrant.segments.by_column import RESOLUTION as OF_SEGMENTS
 from calibrant.segments.by_column import segments_of_groups
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 
 
 def read_file(path, **asked):

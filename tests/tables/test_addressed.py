@@ -13,8 +13,7 @@ from calibrant.sketch.cells import numbers_of
 from calibrant.sketch.groups import Numbering, good_groups
 from calibrant.tables import relations as scanning
 from calibrant.tables.duckdb import group_relation
-from calibrant.tables.entry import filesystem_of
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile, filesystem_of
 from calibrant.tables.identities import suspects
 from calibrant.tables.relations import scan
 from tests.strategies import examples, samples
@@ -91,7 +90,7 @@ def test_a_bad_row_is_counted_by_its_fault(tmp_path, column, bad, weighted):
 
 @pytest.mark.slow
 def test_large_files_are_scanned_and_bad_rows_named_or_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrant.tables.files.MANY_ROWS", 0)
+    monkeypatch.setattr("calibrant.tables.entry.MANY_ROWS", 0)
     ways = []
     spied = lambda *given: ways.append(1) or scan(*given)  # noqa: E731
     monkeypatch.setattr("calibrant.tables.relations.scan", spied)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from calibrant import FileError, InputError, audit, audit_table, smooth_calibration_error
 from calibrant.cli.app import app
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

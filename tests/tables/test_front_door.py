@@ -118,7 +118,7 @@ def test_large_datasets_are_summed_and_say_so(tmp_path, monkeypatch):
     folder, together = by_day(tmp_path, "parquet")
     read = audit_table(folder, **NAMES, n_resamples=0, filesystem=HERE)
     assert read.road is None
-    monkeypatch.setattr("calibrant.tables.files.MANY_ROWS", 100)
+    monkeypatch.setattr("calibrant.tables.entry.MANY_ROWS", 100)
     assert open_table(folder, filesystem=HERE).summed
     summed = audit_table(folder, **NAMES, n_resamples=0, filesystem=HERE, by="day")
     assert "DuckDB summed 800 rows" in summed.road

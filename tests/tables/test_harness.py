@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from calibrant import FileError
 from calibrant.cli.app import app
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

@@ -14,7 +14,7 @@ import pytest
 
 from calibrant.door.errors import FileError
 from calibrant.tables.duckdb import connect
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 from calibrant.tables.formats import base
 from calibrant.tables.formats import parquet as arrow
 from calibrant.tables.formats import parquet as format_parquet

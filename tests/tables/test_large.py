@@ -14,8 +14,8 @@ from calibrant.cli.app import app
 from calibrant.door.errors import FileError, InputError
 from calibrant.measures.registry import measures
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables import files
-from calibrant.tables.files import OpenedFile
+from calibrant.tables import entry
+from calibrant.tables.entry import OpenedFile
 from tests.tables.roads import file_by_segment, file_drift, sketch_file
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -51,7 +51,7 @@ def test_large_files_are_sketched_and_every_number_has_its_bound(tmp_path, monke
     pattern, columns = write(tmp_path)
     exact = json.loads(run(pattern, "--json").stdout)
     assert not OpenedFile(pattern).summed
-    monkeypatch.setattr(files, "MANY_ROWS", 1000)
+    monkeypatch.setattr(entry, "MANY_ROWS", 1000)
     assert OpenedFile(pattern).summed
     sketched = json.loads(run(pattern, "--json").stdout)
     assert sketched["n_rows"] == exact["n_rows"] == 4000
@@ -107,8 +107,8 @@ def test_bad_rows_of_a_large_file_are_counted_and_the_first_is_told(tmp_path):
     ],
 )
 def test_the_only_bad_row_of_a_summed_file_is_told(tmp_path, monkeypatch, kind, column, bad, said):
-    monkeypatch.setattr(files, "MANY_ROWS", 0)
-    monkeypatch.setattr(files, "MANY_BYTES", 0)
+    monkeypatch.setattr(entry, "MANY_ROWS", 0)
+    monkeypatch.setattr(entry, "MANY_BYTES", 0)
     held = {"y": [0.0, 1.0] * 4, "p": [0.5] * 8, "sample_weight": [1.0] * 8}
     held[column] = [*held[column][:5], bad, *held[column][6:]]
     path = tmp_path / f"rows.{kind}"

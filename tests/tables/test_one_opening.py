@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from calibrant import FileError, InputError, audit_table
 from calibrant.cli.app import app
-from calibrant.tables import entry, files
-from calibrant.tables.files import OpenedFile
+from calibrant.tables import entry
+from calibrant.tables.entry import OpenedFile
 from calibrant.tables.formats import base, json_rows, text
 from tests.tables.roads import file_by_segment, sketch_file
 
@@ -42,7 +42,7 @@ def counted(monkeypatch):
         monkeypatch.setattr(module, name, counting)
 
     count(text, "dialect_of")
-    count(files, "is_harness_log")
+    count(entry, "is_harness_log")
     count(json_rows, "json_keys")
     count(entry, "input_files")
     count(base, "check_compressed")

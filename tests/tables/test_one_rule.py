@@ -18,8 +18,8 @@ from calibrant.cli.app import app
 from calibrant.drift import monitor as monitoring
 from calibrant.sketch import sketch as storage
 from calibrant.sketch.sketch import UNSEALED, sealed
-from calibrant.tables.entry import keep_merged, open_table, write_rows
-from calibrant.tables.sketches import open_sketches
+from calibrant.tables.entry import open_table
+from calibrant.tables.sketches import keep_merged, open_sketches, write_rows
 
 NAMES = {"y_true": "y_true", "y_prob": "y_prob"}
 

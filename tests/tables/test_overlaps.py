@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationGate, CalibrationMonitor, InputError
 from calibrant.cli.app import app
-from calibrant.tables.entry import keep_merged, open_table, write_rows
-from calibrant.tables.sketches import open_sketches
+from calibrant.tables.entry import open_table
+from calibrant.tables.sketches import keep_merged, open_sketches, write_rows
 from tests.door.test_row_samples import KINDS, draw, overlaps
 from tests.strategies import examples
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from calibrant import InputError
 from calibrant.cli.app import app
-from calibrant.tables import files
+from calibrant.tables import entry
 from calibrant.tables.entry import open_table
 from tests.strategies import examples
 
@@ -61,7 +61,7 @@ def test_a_panel_is_taken_where_its_months_are_asked_for(tmp_path_factory, seed,
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MANY_ROWS", "MANY_BYTES") if summed else ():
-            patch.setattr(files, name, 1)
+            patch.setattr(entry, name, 1)
         for table in (opened("month"), opened("month", "month")):
             n_rows = table.sketched(NAMES)[0].n_rows if summed else len(table.read().y_prob)
             assert n_rows == 900

@@ -14,7 +14,7 @@ from calibrant.cli.app import app
 from calibrant.door.errors import FileError
 from calibrant.findings.tables import audit_table
 from calibrant.tables import duckdb as numbers
-from calibrant.tables import files
+from calibrant.tables import entry
 from calibrant.tables.duckdb import FEW_TEXTS, MANY_NUMBERS, feature_sql
 from tests.strategies import examples
 
@@ -137,7 +137,7 @@ def file_of_codes(folder, codes, n=3_000):
 def test_the_gate_and_the_audit_find_one_of_two_texts(tmp_path, monkeypatch, codes, summed):
     path = file_of_codes(tmp_path, codes)
     if summed:
-        monkeypatch.setattr(files, "MANY_BYTES", 0)
+        monkeypatch.setattr(entry, "MANY_BYTES", 0)
     gate = CliRunner().invoke(
         app, ["gate", str(path), "--y-true", "y", "--y-prob", "p", "--max-distance", "0.05", "--find", "code"]
     )

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from calibrant import FileError, audit_table
-from calibrant.tables import files
+from calibrant.tables import entry
 
 SEEN = 25_000  # rows: more than those that DuckDB tells from how a file is written
 CASES = {
@@ -35,7 +35,7 @@ def written(path, rows, line, odd, at=None):
 @pytest.mark.parametrize(("rows", "summed"), [(30, False), (SEEN, True)])
 def test_an_uneven_line_is_named(tmp_path, monkeypatch, case, rows, summed):
     if summed:
-        monkeypatch.setattr(files, "MANY_BYTES", 0)
+        monkeypatch.setattr(entry, "MANY_BYTES", 0)
     odd, line, found = CASES[case]
     path = written(tmp_path / "rows.csv", rows, line, odd)
     expected = f"{str(path)!r}: line {rows + 2:,} has {found} columns; 3 are expected, as in the first line"

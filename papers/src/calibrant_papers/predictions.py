@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import FileError
-from calibrant.tables.files import OpenedFile
+from calibrant.tables.entry import OpenedFile
 
 TEN_CLASSES = "cifar10_vgg_10class"
 _ARRAYS = {

@@ -92,8 +92,7 @@ def merge(
     For example: calibrant merge 'days/*.sketch' -o month.sketch
     """
     with explained(), Progress() as progress:
-        from calibrant.tables.entry import keep_merged
-        from calibrant.tables.sketches import open_sketches
+        from calibrant.tables.sketches import keep_merged, open_sketches
 
         inputs = [open_sketches(file) for file in files]
         check_target(out, "--out", [each for sketches in inputs for each in sketches.files])
@@ -187,7 +186,8 @@ def audit_file(
         compile_beside(progress.compiling)  # first, for the process beside this one to begin while the rest is loaded
         from calibrant.findings.faults import said_of
         from calibrant.findings.tables import audit_forecasts, audit_opened
-        from calibrant.tables.entry import open_table, take_as_distinct
+        from calibrant.tables.entry import open_table
+        from calibrant.tables.table import take_as_distinct
 
         if len(files) > MOST_FILES:
             problem = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from calibrant.door.arguments import in_list
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.lists import in_list
 
 if TYPE_CHECKING:
     from calibrant.door.arguments import RandomState

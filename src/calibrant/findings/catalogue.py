@@ -30,7 +30,7 @@ from calibrant.findings.decision import (
     split_by_alarm,
     stakes,
 )
-from calibrant.findings.places import SAID, Places, of_no_use, rates_in_words, two_rates
+from calibrant.findings.regions import SAID, Places, of_no_use, rates_in_words, two_rates
 from calibrant.findings.words import (
     LABELS,
     MAX_WEIGHT,

@@ -31,8 +31,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatsOrNull, Result
-from calibrant.findings.places import Places, large_ones
-from calibrant.findings.regions import MOST_LEVELS, Region, regions_of
+from calibrant.findings.regions import MOST_LEVELS, Places, Region, large_ones, regions_of
 from calibrant.findings.words import NO_TRIALS
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample

@@ -32,8 +32,9 @@ from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC, draws_of_cells
 from calibrant.tables.columns import may_hold_weights
-from calibrant.tables.entry import Written, check_place, open_table, write_rows
+from calibrant.tables.entry import open_table
 from calibrant.tables.frames import of_trials
+from calibrant.tables.sketches import Written, check_place, write_rows
 from calibrant.tables.table import Columns, Table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from calibrant.findings.advice import advice_on_sample, may_gain
 from calibrant.findings.catalogue import SURELY, by_groups, could_cost, p_in_words
 from calibrant.findings.decision import action_of, decide, rejected, stakes
 from calibrant.findings.evidence import evidence
-from calibrant.findings.places import of_no_use
+from calibrant.findings.regions import of_no_use
 from calibrant.findings.reliability import fitted_curve, places_of
 from calibrant.findings.words import rate
 from calibrant.gate.result import Asides

@@ -46,8 +46,8 @@ from calibrant.sketch.bounds import draws_of_cells, gate_of_cells, moments_from_
 from calibrant.sketch.cells import NATIVE_ROUNDING, numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.entry import open_table, take_as_distinct
-from calibrant.tables.table import FINE, Table
+from calibrant.tables.entry import open_table
+from calibrant.tables.table import FINE, Table, take_as_distinct
 
 _SEED = 0
 """Of the search for segments: that of `calibrant audit`, so that both call the same ones off."""

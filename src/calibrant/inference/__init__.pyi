@@ -23,7 +23,6 @@ from calibrant.inference.testing.class_wise import ClassEvidence as ClassEvidenc
 from calibrant.inference.testing.class_wise import ClassWiseResult as ClassWiseResult
 from calibrant.inference.testing.class_wise import canonical_kernel_test as canonical_kernel_test
 from calibrant.inference.testing.class_wise import class_wise_test as class_wise_test
-from calibrant.inference.testing.classical import ClassicalResult as ClassicalResult
 from calibrant.inference.testing.classical import CoxResult as CoxResult
 from calibrant.inference.testing.classical import HosmerLemeshowResult as HosmerLemeshowResult
 from calibrant.inference.testing.classical import cox_test as cox_test
@@ -39,6 +38,7 @@ from calibrant.inference.testing.distance import cumulative_calibration_test as 
 from calibrant.inference.testing.distance import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.testing.distance import smooth_calibration_test as smooth_calibration_test
 from calibrant.inference.testing.result import CalibrationTest as CalibrationTest
+from calibrant.inference.testing.result import ClassicalResult as ClassicalResult
 from calibrant.inference.testing.result import TestResult as TestResult
 from calibrant.inference.testing.result import calibration_tests as calibration_tests
 from calibrant.inference.testing.tcal import TCalResult as TCalResult

@@ -1,26 +1,32 @@
-"""The front door of tables: a file, a folder, a pattern, a frame or sketches; and sketches that are written."""
+"""The entry of tables: a file, a folder, a pattern, a dataset, a frame or sketches; files are opened once."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice, starmap
-from pathlib import Path
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-import numpy as np
-
-from calibrant.door.arguments import flag, texts
+from calibrant.door.arguments import flag
 from calibrant.door.errors import FileError, InputError, Ways
-from calibrant.door.output import write_whole_bytes
-from calibrant.door.values import counted
-from calibrant.sketch.cells import numbers_of
+from calibrant.door.identity import HEAD, Identity, fingerprint, identities
+from calibrant.door.overlap import find_overlap, refuse
+from calibrant.door.request import LOG
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.files import OpenedDataset, OpenedFile
-from calibrant.tables.folders import StampedFiles
-from calibrant.tables.inputs import input_files, refuse_same_file
+from calibrant.tables.columns import same_names
+from calibrant.tables.duckdb import lacks_memory, shortened
+from calibrant.tables.folders import StampedFiles, check_folder_columns, check_same, folder_columns
+from calibrant.tables.formats.base import as_read, is_compressed, schemas
+from calibrant.tables.formats.json_rows import harness_items, is_harness_log, read_harness_log
+from calibrant.tables.formats.registry import FORMATS, format_of_all, format_of_dataset, looks_like
+from calibrant.tables.identities import NOTHING, Begun, Ordered, hashed, ids_of, ordered, suspects, together
+from calibrant.tables.inputs import input_files, name_of, on_filesystem
+from calibrant.tables.relations import InDuckDB, of_file
 from calibrant.tables.sketches import COLUMN, ROWS, KeptSketches, hold_sketches
-from calibrant.tables.table import FINE, Table
+from calibrant.tables.table import MANY_ROWS, Columns, Table, take_as_distinct
 
 
 def open_table(
@@ -52,21 +58,6 @@ def open_table(
     if distinct:
         take_as_distinct([source], argument)
     return source
-
-
-def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
-    """Have all rows of each of these tables count as other ones, even where they are equal.
-
-    Raises InputError if nothing compares the rows of any: they are sums, or in memory.
-    """
-    compared = [each for each in tables if each.compared]
-    if not compared:
-        reason = f"{'each ' if len(tables) > 1 else ''}{argument} is one source, whose rows are not compared"
-        raise InputError(
-            "distinct", f"has no effect: {reason}", allowed="it is for files of rows, and for several sketches"
-        )
-    for each in compared:
-        each.distinct = True
 
 
 def _open(table: Any, filesystem: Any, pos_label: Any, argument: str) -> Table:
@@ -154,153 +145,381 @@ def _by_address(address: str) -> Any:
     return fs.SubTreeFileSystem(path, filesystem) if path.strip("/") else filesystem
 
 
-_AT_ONCE = 1
-"""Sketches of a row group, of which a reader or a writer has one in memory."""
-_TOLD = 20
-"""Files that are told one by one."""
+MANY_BYTES = 500_000_000
+"""Bytes of other files above which they are."""
+_FEW_FILES = 256
+"""Files up to which the first rows of each are read beside."""
 
 
-class Written(NamedTuple):
-    """Numbers of sketches written, of their rows, and of bad rows that were left out.
+class OpenedFile(InDuckDB):
+    """A CSV, Parquet, JSON lines or Arrow file, or a folder or a pattern of such files.
 
-    `parts` are the files that were added up, with their rows; `unlisted` those that do not say what they hold.
+    Parameters
+    ----------
+    path : str or path
+        Its name, or that of a folder, or a pattern.
+    pos_label : label, optional
+        Label of the event, where the column of outcomes holds two labels.
+    files : StampedFiles, optional
+        What `input_files` gave for the name, where it was asked already.
+
+    Attributes
+    ----------
+    path, name : str
+        As given, and without its folder; a pattern has its folders in both.
+    files : StampedFiles
+        The files that it stands for, found whole; every read ends with a look at their stamps.
+    format : type of Format
+        The one format that they have.
+
+    Raises
+    ------
+    FileError
+        If there is no such file, or it is cut or damaged; so do the methods if it or a column cannot be read.
     """
 
-    n_sketches: int
-    n_rows: int
-    n_excluded: int = 0
-    parts: tuple[tuple[str, int], ...] = ()
-    unlisted: tuple[str, ...] = ()
+    def __init__(self, path: str | os.PathLike[str], pos_label: Any = None, files: StampedFiles | None = None) -> None:
+        super().__init__(pos_label)
+        self.path = os.fspath(path)
+        self.name: str = name_of(self.path)
+        self.files: StampedFiles = input_files(self.path) if files is None else files
+        self.format = format_of_all(self.files, self.path)
+        check_folder_columns(self.files, self.path)
+        self._reader = self.format(self._connection, self.files)
+        self._checked: set[str] = set()
 
-    def summary(self, path: str | os.PathLike[str]) -> str:
-        """Sentences on what was written where."""
-        of = f"{counted(self.n_sketches, 'sketch', 'sketches')} of {counted(self.n_rows, 'row')}"
-        lines = [f"{file}: {counted(rows, 'row')}" for file, rows in self.parts[:_TOLD]]
-        if len(self.parts) > _TOLD:
-            rest = self.parts[_TOLD:]
-            lines.append(f"{counted(len(rest), 'more file')}: {counted(sum(rows for _, rows in rest), 'row')}")
-        return "\n".join([*lines, f"Wrote {path}: {of}"])
+    @property
+    def sources(self) -> list[str]:
+        """The files, which no report may replace."""
+        return self.files
+
+    @property
+    def path_print(self) -> str:
+        """Fingerprint of its real path, or of its folder's or pattern's."""
+        return fingerprint(os.path.realpath(self.path))
+
+    @cached_property
+    def is_harness_log(self) -> bool:
+        """Whether it holds samples of lm-evaluation-harness."""
+        with self._explained():
+            return is_harness_log(self.files)
+
+    @cached_property
+    def summed(self) -> bool:
+        """Whether it has more rows than are comfortable in memory."""
+        if not self.format.counts_rows:
+            return sum(Path(file).stat().st_size for file in self.files) > MANY_BYTES
+        with self._explained():
+            return sum(self._reader.row_counts().values()) > MANY_ROWS
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of its columns, and of those that its folders stand for."""
+        with self._explained():
+            return self._reader.columns
+
+    @cached_property
+    def twins(self) -> Mapping[str, list[str]]:
+        """Names that DuckDB does not tell apart, by what they look like to it."""
+        with self._explained():
+            folders = self._reader.folders if self.format.folders_are_twins else []
+            twins: dict[str, list[str]] = {}
+            for header in self._reader.headers:
+                twins |= same_names([*header, *folders], len(folders))
+            return twins
+
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **request: Any) -> Columns:
+        """Read outcomes, predictions and weights; samples of lm-evaluation-harness where no column is asked for."""
+        if self.is_harness_log and request.get("y_true") is None and request.get("y_prob") is None:
+            with self._explained():
+                right, confidence = read_harness_log(self.files)
+                sizes = [len(right)]
+                if len(self.files) > 1:
+                    sizes = [len(read_harness_log([file])[0]) for file in self.files]
+            if not self.distinct:
+                sources = identities(right, confidence, sizes=sizes)
+                refuse(find_overlap([[each] for each in sources]), list(map(repr, self.files)), FileError, "file")
+            names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}
+            return Columns(right, confidence, None, names, ("y_true", "y_prob"))
+        with of_file():
+            return super().read(exclude_bad=exclude_bad, groups=groups, **request)
+
+    def items(self, name: str | None, beside: str) -> list[Any] | None:
+        """As `Table.items`; of a log what tells its documents apart."""
+        if self.is_harness_log and beside not in self.columns:
+            if name is not None:
+                raise InputError("items", LOG)
+            return harness_items(self.files)
+        with of_file():
+            return super().items(name, beside)
+
+    def ordered(self, names: Mapping[str, str]) -> Ordered:
+        """Rows in order, with what their identities need."""
+        keys = self._keys_of_rows(names)
+        ids = ids_of(self.columns, names, keys)
+        several = len(self.files) > 1
+        with self._explained():
+            relation = self._rows(list(names.values()), [*ids, *keys], with_file=several)
+            by_hash = dict(zip(map(self._hash_of, self.files), self.files, strict=True)) if several else None
+            return ordered(relation, self._numbers(relation, names), ids, self.format.name, by_hash, keys)
+
+    def ids_in_order(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Hashes of the ids or times of its rows and what they are called, where such a column is there."""
+        if self.is_harness_log or not ids_of(self.columns, names):
+            return {}
+        rows = self.ordered(names)
+        return {"ids": rows.ids, "ids_name": rows.ids_name, "numbered": rows.numbered}
+
+    def begun(
+        self,
+        names: Mapping[str, str],
+        sources: Sequence[Identity],
+        n_rows: int,
+        *,
+        exclude_bad: bool = False,
+        distinct: bool = False,
+    ) -> Begun:
+        """The longest first part of many rows that is all of one earlier source."""
+        may = [each.path == self.path_print or not distinct for each in sources]
+        some = [each for each, may_be in zip(sources, may, strict=True) if may_be and each.count <= n_rows]
+        if some:
+            with self._explained():
+                headed = self._headed(self.files[0], names, Identity(1, None, None, 0.0))
+            some = [
+                each for each in some if each.head is None or each.begins_as(headed) or each.path == self.path_print
+            ]
+        for count, n_excluded in sorted({(each.count, each.n_excluded) for each in some}, reverse=True):
+            try:
+                first = self.within(names, 0, count + n_excluded, exclude_bad=exclude_bad).identity
+            except FileError:  # no row of these is good
+                continue
+            for at, each in enumerate(sources):
+                if may[at] and each.equals(first) and each.n_excluded == n_excluded:
+                    return Begun(count, (at,))
+        return NOTHING
+
+    def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:
+        """Identities of its files, unless they are so many rows that only all of them are known."""
+        if not self.summed:
+            return tuple(each for _, each in self._found or self.ordered(names).named())
+        if len(self.files) > 1:
+            return ()
+        with self._explained():
+            return (self._headed(self.files[0], names, whole),)
+
+    def _hash_of(self, file: str) -> int:
+        ((number,),) = self._connection.execute("SELECT hash(?)", [file]).fetchall()
+        return int(number)
+
+    def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
+        if not self.summed:
+            rows = self.ordered(names)
+            pairs = rows.named()
+            self._begun = rows.find_grown([each for _, each in pairs])
+            return pairs
+        known = self._hashed(names)
+        return [(file, self._headed(file, names, known.get(file))) for file in self.files]
+
+    def _hashed(self, names: Mapping[str, str]) -> dict[str, Identity]:
+        """File -> identity, of files whose sizes allow that they hold the same rows."""
+        if self.format.counts_rows:
+            counts = self._reader.row_counts()
+            ends = self._reader.ends(names.get("y_prob", ""))
+            numbers = suspects([counts[file] for file in self.files], 0, [ends.get(file) for file in self.files])
+        elif any(map(is_compressed, self.files)):
+            numbers = list(range(len(self.files)))
+        else:
+            numbers = suspects([Path(file).stat().st_size for file in self.files], 100)
+        if not numbers:
+            return {}
+        keys = self._keys_of_rows(names)
+        relation = self._of([self.files[at] for at in numbers])._rows([*names.values()], keys, with_file=True)
+        hashes = hashed(relation, self._numbers(relation, names), keys)
+        firsts: dict[tuple[int, int | None], str] = {}
+        for file, each in hashes.items():
+            first = firsts.setdefault((each.count, each.rows), file)
+            if first is not file:
+                bits = self._of([file]).sketched(names)[0].identity.bits
+                hashes |= {other: replace(hashes[other], bits=bits) for other in (first, file)}
+        return hashes
+
+    def _headed(self, file: str, names: Mapping[str, str], known: Identity | None) -> Identity:
+        """With the fingerprint of the first rows, where files are few enough to open each once more."""
+        known = known or Identity(1, None, None, 0.0)
+        if len(self.files) > _FEW_FILES:
+            return known
+        alone = self._of([file])
+        keys = self._keys_of_rows(names)
+        relation = alone._rows(list(names.values()), keys).limit(HEAD)
+        ((_, begun),) = ordered(relation, self._numbers(relation, names), (), self.format.name, keys=keys).named()
+        return replace(known, head=begun.head, head_bits=begun.head_bits)
+
+    def _of(self, files: list[str]) -> OpenedFile:
+        alone = OpenedFile(self.path, self.pos_label, self.files.part(files))
+        alone.distinct = True
+        return alone
+
+    def _rows(self, numbers: Sequence[str], keys: Sequence[str] = (), *, with_file: bool = False) -> Any:
+        names, reader = [*numbers, *keys], self._reader
+        new = set(names) - self._checked
+        if new and len(self.files) > 1:
+            folders = {name.casefold() for name in reader.folders}
+            check_same(reader.types(), [name for name in numbers if name in new and name.casefold() not in folders])
+        if new:
+            reader.check_columns(new)
+        self._checked |= new
+        return reader.rows(names, with_file=with_file)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn any error of the readers into a message, and refuse files that are not those that were checked."""
+        try:
+            with self.files.unchanged():
+                yield
+        except Exception as problem:  # a damaged file makes readers raise anything, KeyErrors among them
+            if isinstance(problem, InputError | ImportError) or lacks_memory(problem):
+                raise  # which says nothing about the file
+            self._reader.refuse_damage(problem)
+            reason = f"{self.path!r} cannot be read as {self.format.name}: {shortened(problem)}"
+            raise FileError("file", reason + looks_like(self.files[0], self.format.name)) from None
 
 
-def check_place(path: str | os.PathLike[str], by: Sequence[str], overwrite: bool) -> None:
-    """Refuse, before any work, a place where sketches cannot be written.
+class OpenedDataset(InDuckDB):
+    """A dataset of pyarrow, or files on one of its file systems.
 
-    Raises FileError if there is a file already and it is not said that it may go, or its ending is that of no such
-    file.
+    Attributes
+    ----------
+    path : str
+        What it is called in messages.
+    files : list of str
+        Its files, where it has some.
+    format : type of Format
+        Their format.
+
+    Raises
+    ------
+    FileError
+        If a file is missing, empty, cut or damaged, or files differ; so do the methods if one cannot be read.
     """
-    place = Path(path)
-    ending = place.suffix.lower()
-    if ending not in (".sketch", ".parquet"):
-        raise FileError("out", f"{str(path)!r} ends in neither .sketch nor .parquet")
-    if by and ending != ".parquet":
-        raise FileError("out", f"{str(path)!r} can hold one sketch; with columns name a file that ends in .parquet")
-    if place.exists() and not overwrite:
-        raise FileError("out", f"{str(path)!r} exists already", allowed="--overwrite replaces it")
+
+    def __init__(self, dataset: Any, pos_label: Any = None, stamped: StampedFiles | None = None) -> None:
+        super().__init__(pos_label)
+        files = getattr(dataset, "files", [])
+        self.files = StampedFiles(files, dataset.filesystem if files else None) if stamped is None else stamped
+        self.path = PurePosixPath(self.files[0]).name if len(self.files) == 1 else "dataset"
+        self.name = self.path
+        self.format = format_of_dataset(dataset)
+        self._dataset = dataset
+        self._sizes: list[int] | None = None
+        self._folders: list[str] = []
+        self._headers: list[Sequence[str]] = [dataset.schema.names]
+        if stamped is None:
+            with self._explained():
+                for file in self.files:
+                    self.format.check_remote(dataset.filesystem, file)
+
+    @classmethod
+    def on(cls, filesystem: Any, path: str, pos_label: Any = None) -> OpenedDataset:
+        """Open what a path, a folder or a pattern stands for on a file system.
+
+        Raises FileError if there is no such file, files are of several kinds, or have other columns than their folders
+        say.
+        """
+        with as_read(path, "a dataset"):
+            listed = on_filesystem(filesystem, path)
+            files = StampedFiles([file for file, _ in listed], filesystem)
+        known = format_of_all(files, path)
+        if not known.is_scanned:
+            reason = f"cannot be used: {files[0]!r} is {known.name}, which is read from this machine only"
+            ways = ", ".join(each.name for each in FORMATS if each.is_scanned)
+            raise FileError("filesystem", reason, allowed=f"on a file system {ways}")
+        check_folder_columns(files, path)
+        with as_read(path, known.name, files):
+            scan = known.scan(files, filesystem)
+            table = cls(scan.dataset, pos_label, files)
+        table.path, table.name, table.format = path, PurePosixPath(path).name, known
+        table._sizes = [size for _, size in listed]
+        table._folders = folder_columns(files)
+        table._headers += scan.headers
+        if {COLUMN, ROWS} <= set(table.columns):
+            raise FileError(
+                "filesystem", f"cannot be used: {path!r} holds sketches, which are read from this machine only"
+            )
+        return table
+
+    @cached_property
+    def summed(self) -> bool:
+        """Whether it has more rows than are comfortable in memory; where counting them is to read them, bytes tell."""
+        with self._explained():
+            if self.format.counting_reads and self.files:
+                sizes = self._sizes
+                if sizes is None:
+                    sizes = [int(each.size or 0) for each in self._dataset.filesystem.get_file_info(self.files)]
+                return sum(sizes) > MANY_BYTES
+            return bool(self._dataset.count_rows() > MANY_ROWS)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of its columns, and of those that its folders stand for."""
+        return list(dict.fromkeys(self._dataset.schema.names))
+
+    @cached_property
+    def twins(self) -> Mapping[str, list[str]]:
+        """Names that DuckDB does not tell apart, by what they look like to it."""
+        twins: dict[str, list[str]] = {}
+        for header in self._headers:
+            twins |= same_names(header)
+        with self._explained():
+            for name in self._folders:
+                if any(name.casefold() in map(str.casefold, each) for each in self._held.values()):
+                    twins.setdefault(name.strip().casefold(), [name]).append(f"{name} (of the folders)")
+        return twins
+
+    @cached_property
+    def _held(self) -> dict[str, dict[str, str]]:
+        """File -> its own columns -> what they hold, as `check_same` takes it."""
+        return {file: _kinds(schema) for file, schema in schemas(self._dataset).items()}
+
+    def _rows(self, numbers: Sequence[str], keys: Sequence[str] = ()) -> Any:
+        import pyarrow
+
+        if len(self.files) > 1:
+            check_same(self._held, [name for name in numbers if name not in self._folders])
+        schema = self._dataset.schema
+        half = pyarrow.float16()  # which DuckDB does not have
+        if not any(schema.field(name).type == half for name in (*numbers, *keys)):
+            return self._connection.from_arrow(self._dataset)
+        table = self._dataset.to_table(columns=list(dict.fromkeys([*numbers, *keys])))
+        wider = [each.with_type(pyarrow.float32()) if each.type == half else each for each in table.schema]
+        return self._connection.from_arrow(table.cast(pyarrow.schema(wider)))
+
+    def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
+        """Identities of all files; if they are summed, of those whose counts of rows allow that they are equal."""
+        self._rows(list(names.values()))  # which every file has, as numbers
+        parts = list(self._dataset.get_fragments())
+        if self.summed:
+            counts = [int(part.count_rows()) for part in parts] if self.format.counts_rows else [0] * len(parts)
+            parts = [parts[at] for at in suspects(counts, 0)]
+        keys = self._keys_of_rows(names)
+        ids = [] if self.summed else ids_of(self.columns, names, keys)
+        columns = list(dict.fromkeys([*names.values(), *ids, *keys]))
+        whole: list[tuple[str, Identity]] = []
+        read = []
+        for part in parts:
+            relation = self._connection.from_arrow(part.to_table(columns=columns, schema=self._dataset.schema))
+            rows = ordered(relation, self._numbers(relation, names), ids, self.format.name, keys=keys)
+            if len(rows.v):
+                whole += [(getattr(part, "path", ""), each) for _, each in rows.named()]
+                read.append(rows)
+        self._begun = together(read).find_grown([each for _, each in whole]) if read else None
+        return whole
+
+    def _explained(self) -> Any:
+        return as_read(self.path, self.format.name, self.files)
 
 
-def write_rows(
-    table: Table,
-    path: str | os.PathLike[str],
-    *,
-    names: Mapping[str, str],
-    by: Sequence[str] = (),
-    exclude_bad: bool = False,
-) -> Written:
-    """Write the sketch of a table's rows, or one for each combination of key columns; `check_place` was asked before.
-
-    Raises InputError if a column cannot be used or rows are bad. FileError if the place cannot be written to.
-    """
-    _check_keys(by)
-    if not by:
-        sketch, n_excluded = table.to_keep(names, FINE, exclude_bad=exclude_bad)
-        return _keep_one(sketch, path)._replace(n_excluded=n_excluded)
-    n_excluded = 0
-
-    def each() -> Iterator[tuple[Any, CalibrationSketch]]:
-        nonlocal n_excluded
-        for groups in table.in_lots(names, by, FINE, exclude_bad=exclude_bad):
-            sketch = CalibrationSketch.from_groups(groups, names, FINE)
-            sketch.distinct, n_excluded = table.of_distinct, groups.n_excluded
-            yield groups.keys[[0]].to_arrow().rename_columns(list(by)), sketch
-
-    written = _keep_several(each(), path)
-    return written._replace(n_excluded=n_excluded)
-
-
-def keep_merged(
-    tables: Sequence[KeptSketches],
-    path: str | os.PathLike[str],
-    *,
-    by: Sequence[str] = (),
-    overwrite: bool = False,
-    distinct: bool = False,
-) -> Written:
-    """Add up sketches, all of them or those of one key, and write the sum.
-
-    Raises FileError if one is damaged or cannot be added to the others, or holds the rows of others, or the place
-    cannot be written to.
-    """
+def _kinds(schema: Any) -> dict[str, str]:
     import pyarrow
 
-    check_place(path, by, overwrite)
-    _check_keys(by)
-    files = StampedFiles.together(each.files for each in tables)
-    refuse_same_file(files)
-    for each in tables:
-        each.require(by, "by")
-    together = KeptSketches(tables[0].path if len(tables) == 1 else "the sketches", files)
-    if distinct:
-        take_as_distinct([together], "SKETCH")
-    parts = together.counted()
-    unlisted = tuple(together.unlisted)
-    if not by:
-        return _keep_one(together.sketch(), path)._replace(parts=parts, unlisted=unlisted)
-    import narwhals as nw
-
-    of = numbers_of(nw.from_native(together.keys.select(list(by)), eager_only=True))
-    of_keys = [np.flatnonzero(of == number) for number in range(int(of.max()) + 1)]
-    keys = together.keys.select(list(by)).take(pyarrow.array([int(each[0]) for each in of_keys]))
-    sketches = ((keys.slice(at, 1), together.sketch(each.tolist())) for at, each in enumerate(of_keys))
-    written = _keep_several(sketches, path)
-    return written._replace(parts=parts, unlisted=unlisted)
-
-
-def _check_keys(by: Sequence[str]) -> None:
-    texts(by, "by")
-    for name in by:
-        if name in (COLUMN, ROWS):
-            raise InputError("by", f"names {name!r}, which is what a column of the sketches is called; rename it")
-
-
-def _keep_one(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> Written:
-    if Path(path).suffix.lower() == ".parquet":
-        sketch.to_parquet(path)
-    else:
-        data = sketch.to_bytes()
-        write_whole_bytes(path, lambda file: file.write(data))
-    return Written(1, sketch.n_rows)
-
-
-def _keep_several(sketches: Iterator[tuple[Any, CalibrationSketch]], path: str | os.PathLike[str]) -> Written:
-    """Parquet with keys, rows and bytes of each sketch, in row groups of a few, under checksums."""
-    import pyarrow
-    import pyarrow.parquet
-
-    keys, first = next(sketches)
-    fields = [*keys.schema, pyarrow.field(ROWS, pyarrow.int64()), pyarrow.field(COLUMN, pyarrow.binary())]
-    schema = pyarrow.schema(fields)
-    counts: list[int] = []
-
-    def row_of(key: Any, sketch: CalibrationSketch) -> Any:
-        counts.append(sketch.n_rows)
-        arrays = pyarrow.array(counts[-1:], pyarrow.int64()), pyarrow.array([sketch.to_bytes()], pyarrow.binary())
-        return pyarrow.Table.from_arrays([*key.columns, *arrays], schema=schema)
-
-    def write(file: Any) -> None:
-        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
-            rows = starmap(row_of, chain([(keys, first)], sketches))
-            while lot := list(islice(rows, _AT_ONCE)):
-                writer.write_table(pyarrow.concat_tables(lot))
-
-    write_whole_bytes(path, write)
-    return Written(len(counts), sum(counts))
+    texts = (pyarrow.types.is_string, pyarrow.types.is_large_string, pyarrow.types.is_binary)
+    return {each.name: "BYTE_ARRAY" if any(is_one(each.type) for is_one in texts) else "" for each in schema}

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.arguments import in_list
 from calibrant.door.columns import NOT_NULL, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.identity import Identity
-from calibrant.door.lists import in_list
 from calibrant.door.premises import Followed
 from calibrant.sketch.cells import numbers_of as numbers_of_keys
 from calibrant.sketch.cells import refuse_far, told_apart
@@ -504,3 +504,18 @@ def _number(name: str) -> int | None:
 def _in_order(name: str) -> tuple[bool, int, str]:
     number = _number(name)
     return number is None, -1 if number is None else number, name
+
+
+def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
+    """Have all rows of each of these tables count as other ones, even where they are equal.
+
+    Raises InputError if nothing compares the rows of any: they are sums, or in memory.
+    """
+    compared = [each for each in tables if each.compared]
+    if not compared:
+        reason = f"{'each ' if len(tables) > 1 else ''}{argument} is one source, whose rows are not compared"
+        raise InputError(
+            "distinct", f"has no effect: {reason}", allowed="it is for files of rows, and for several sketches"
+        )
+    for each in compared:
+        each.distinct = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 __all__ = [
-    "ClassicalResult",
     "CoxResult",
     "HosmerLemeshowResult",
     "cox_test",
@@ -22,33 +21,13 @@ from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull
-from calibrant.inference.testing.result import LEAST, TestResult, register_test
+from calibrant.inference.testing.result import LEAST, ClassicalResult, register_test
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import bins_from_sample
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import redrawn_pvalue
 
 _SPREAD = 1e-12  # of log-odds, relative: less is one value
-
-
-@dataclass(frozen=True, repr=False)
-class ClassicalResult(TestResult):
-    """The outcome of a test whose statistic has a known distribution in large samples.
-
-    Attributes
-    ----------
-    statistic, pvalue, reject, level, method, impossible, premise
-        As in `TestResult`; the p-value comes from redrawn outcomes and is exact at any number of rows.
-    asymptotic_pvalue : float
-        The textbook's, from the distribution that the statistic tends to where rows are independent; for comparison
-        with other programs.
-
-    See Also
-    --------
-    cox_test, hosmer_lemeshow_test, spiegelhalter_test, miller_test, cumulative_calibration_test
-    """
-
-    asymptotic_pvalue: float
 
 
 @dataclass(frozen=True, repr=False)

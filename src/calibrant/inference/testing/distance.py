@@ -14,8 +14,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, one_
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.inference.testing.classical import ClassicalResult
-from calibrant.inference.testing.result import LEAST, TestResult, register_test
+from calibrant.inference.testing.result import LEAST, ClassicalResult, TestResult, register_test
 from calibrant.kernels import pairs
 from calibrant.kernels.sums import dot
 from calibrant.kernels.walks import reach, two_bins

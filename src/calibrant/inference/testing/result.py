@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CalibrationTest", "TestResult", "calibration_tests"]
+__all__ = ["CalibrationTest", "ClassicalResult", "TestResult", "calibration_tests"]
 
 import inspect
 import sys
@@ -133,6 +133,26 @@ class TestResult(Result):
                 sentence = f"{self.method} by itself shows no miscalibration {at}"
             return f"miscalibrated: {self.impossible.summary()}; {sentence}"
         return f"{'miscalibrated' if self.reject else 'no miscalibration found'}: {sentence}"
+
+
+@dataclass(frozen=True, repr=False)
+class ClassicalResult(TestResult):
+    """The outcome of a test whose statistic has a known distribution in large samples.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible, premise
+        As in `TestResult`; the p-value comes from redrawn outcomes and is exact at any number of rows.
+    asymptotic_pvalue : float
+        The textbook's, from the distribution that the statistic tends to where rows are independent; for comparison
+        with other programs.
+
+    See Also
+    --------
+    cox_test, hosmer_lemeshow_test, spiegelhalter_test, miller_test, cumulative_calibration_test
+    """
+
+    asymptotic_pvalue: float
 
 
 Null = Literal["redrawn", "exact"]
