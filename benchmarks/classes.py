@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from run import forget_peak, peak_megabytes
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-classes.md"
 SIZES = ((10_000, 10), (10_000, 100), (50_000, 1000))
@@ -175,11 +177,12 @@ def child(task: str, who: str, folder: str) -> None:
     # Few rows of few classes first: imports, and compiled code from its cache.
     few = data(WARM, 10)
     run(few[0], few[2] if "logits" in who else few[1])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    forget_peak()  # a process begins with the peak of the one that started it
+    before = peak_megabytes()
     start = time.process_time()
     value = run(y, p)
     taken = time.process_time() - start
-    held = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    held = peak_megabytes() - before
     print(json.dumps({"value": value, "seconds": taken, "mb": held, "input": p.nbytes / 2**20}))
 
 
