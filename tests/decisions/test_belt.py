@@ -100,6 +100,43 @@ def test_curve_and_ends_by_brute_force(bend, degree):
             assert end == pytest.approx(1 / (1 + np.exp(-float(tried.x @ height))), abs=1e-4)
 
 
+@pytest.mark.parametrize(("seed", "n", "shape"), [(1, 50, (0.2, 0.2)), (17, 200, (2, 30)), (14, 20, (5, 5))])
+def test_ends_of_few_rows_with_far_log_odds_by_brute_force(seed, n, shape):
+    rng = np.random.default_rng(seed)
+    v = rng.beta(*shape, n).clip(1e-12, 1 - 1e-12)
+    odds = np.log(v / (1 - v))
+    y = (rng.random(n) < 1 / (1 + np.exp(-0.5 * odds))).astype(float)
+    found = calibration_belt(y, v, level=0.001)
+    degree, size = found.degree, np.abs(odds).max() ** np.arange(found.degree + 1)
+    best = minimize(minus_log_likelihood, np.zeros(degree + 1), (odds / size[1], y), tol=1e-10)
+    allowed = best.fun + 0.5 * quantile(0.001, degree)
+    room = {"type": "ineq", "fun": lambda t: allowed - minus_log_likelihood(t, odds / size[1], y)}
+    for i in range(0, 61, 6):
+        height = np.log(found.prediction[i] / (1 - found.prediction[i])) ** np.arange(degree + 1) / size
+        for sign, end in ((-1, found.observed_lower[i]), (1, found.observed_upper[i])):
+            tried = minimize(
+                lambda t, h=height, s=sign: -s * float(t @ h),
+                best.x,
+                constraints=[room],
+                method="SLSQP",
+                options={"ftol": 1e-12, "maxiter": 500},
+            )
+            assert end == pytest.approx(1 / (1 + np.exp(-float(tried.x @ height))), abs=1e-5)
+
+
+def test_ends_of_many_rows_hardly_change_where_they_are_pooled(monkeypatch):
+    rng = np.random.default_rng(5)
+    v = rng.random(20_000)
+    odds = np.log(v / (1 - v))
+    y = (rng.random(v.size) < 1 / (1 + np.exp(-0.8 * odds - 0.05 * odds**2))).astype(float)
+    found = calibration_belt(y, v)
+    monkeypatch.setattr("calibrant.decisions.belt._CELLS", v.size)
+    whole = calibration_belt(y, v)
+    assert found.degree == whole.degree == 2
+    for ends in ("observed_lower", "observed_upper"):
+        assert getattr(found, ends) == pytest.approx(getattr(whole, ends), abs=1e-3)
+
+
 @pytest.mark.slow
 def test_it_holds_the_diagonal_of_calibrated_rows_and_leaves_it_otherwise():
     right = calibration_belt(*drawn(3000, 0))

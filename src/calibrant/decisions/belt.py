@@ -9,7 +9,7 @@ __all__ = ["CalibrationBelt", "calibration_belt"]
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -33,10 +33,14 @@ _HIGHEST = 4  # degree
 _CHOSEN = 0.95  # the share of chance gains that a degree more has to exceed
 _ENTERS = float(ndtri(0.5 + 0.5 * _CHOSEN))  # the same of the gain's root, which is half-normal
 _POINTS = 61
-_CELLS = 4096  # of log-odds, on which the ends of the belt are found where there are more
+_CELLS = 1024  # about so many ranges, on which the ends of the belt are found where there are more predictions
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(64)
 _STEPS = 100
+_NEWTON = 12  # steps towards an end before less is allowed
+_LEAST_SHARE = 1e-6  # of what is allowed, in a step
 _FAR = 1e4  # coefficients, in units of the features' spread: further out the fit has no end
+
+_Derivatives = tuple[float, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -152,9 +156,10 @@ def calibration_belt(
     log-likelihood rises by more than the 95% point of chi-square. Given the degree m, consider twice the gain over the
     predictions themselves. It is chi-square with two degrees of freedom, plus m - 1 squares that are known to be above
     that point. The belt is all polynomials of degree m whose likelihood is within the quantile of this distribution. It
-    holds in large samples, if the true curve is such a polynomial. With more than 4,096 distinct predictions its ends
-    are found on as many ranges of log-odds. There are no weights or groups: the likelihood is of single, independent
-    outcomes. Cost: a sort, some twenty passes, and some thousand over the ranges.
+    holds in large samples, if the true curve is such a polynomial. With more than 1,024 distinct predictions its ends
+    are found on about as many ranges, short in rank and in log-odds. There are no weights or groups: the
+    likelihood is of single, independent outcomes. Cost: a sort, some twenty passes, and some four hundred over the
+    ranges.
 
     References
     ----------
@@ -222,7 +227,7 @@ class _Powers:
         centre = float((share * line.odds).sum())
         size = math.sqrt(float((share * (line.odds - centre) ** 2).sum()))
         highest = min(_HIGHEST, line.odds.size - 1)
-        raw = ((line.odds - centre) / size)[:, None] ** np.arange(highest + 1)
+        raw = np.vander((line.odds - centre) / size, highest + 1, increasing=True)
         return cls(centre, size, np.linalg.inv(np.linalg.qr(np.sqrt(share)[:, None] * raw, mode="r")))
 
     @property
@@ -232,7 +237,7 @@ class _Powers:
 
     def features(self, odds: FloatArray, degree: int) -> FloatArray:
         """The first of them at some log-odds, as logistic_derivatives takes them."""
-        raw = ((odds - self.centre) / self.size)[:, None] ** np.arange(degree + 1)
+        raw = np.vander((odds - self.centre) / self.size, degree + 1, increasing=True)
         return np.ascontiguousarray((raw @ self.inverse[: degree + 1, : degree + 1]).T)
 
     def coefficients(self, theta: FloatArray) -> FloatArray:
@@ -265,16 +270,11 @@ def _choose_degree(line: LogitLine, powers: _Powers) -> tuple[FloatArray, float]
     return theta, low
 
 
-def _fit(
-    line: LogitLine, features: FloatArray, start: FloatArray, push: FloatArray | None = None
-) -> tuple[FloatArray | None, float]:
-    """The least of minus the log-likelihood less push . theta, and the former there; None where it has no least."""
-    theta = start
-    push = np.zeros(theta.size) if push is None else push
+def _fit(line: LogitLine, features: FloatArray, theta: FloatArray) -> tuple[FloatArray | None, float]:
+    """The coefficients of most likelihood, by Newton's method, and minus its logarithm; None where it has no most."""
 
-    def at(point: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        value, gradient, hessian = logistic_derivatives(features, line.rate, line.mass, point)
-        return value - float(push @ point), gradient - push, hessian
+    def at(point: FloatArray) -> _Derivatives:
+        return logistic_derivatives(features, line.rate, line.mass, point)
 
     value, gradient, hessian = at(theta)
     for _ in range(_STEPS):
@@ -285,7 +285,7 @@ def _fit(
         decrement = float(step @ gradient)
         if decrement <= 1e-12 * (1.0 + abs(value)):
             theta = theta - step
-            return theta, at(theta)[0] + float(push @ theta)
+            return theta, at(theta)[0]
         share = 1.0
         while share > 1e-10:
             trial = at(theta - share * step)
@@ -293,7 +293,7 @@ def _fit(
                 break
             share *= 0.5
         else:
-            return theta, value + float(push @ theta)
+            return theta, value
         theta = theta - share * step
         value, gradient, hessian = trial
         if np.abs(theta).max() > _FAR:
@@ -302,14 +302,24 @@ def _fit(
 
 
 def _pooled(line: LogitLine) -> LogitLine:
-    """The line's rows, where there are many put together with neighbours of nearly the same log-odds."""
+    """The line's rows, where there are many put together with neighbours: as near in rank, and in log-odds."""
     if line.odds.size <= _CELLS:
         return line
-    place = np.floor(_CELLS * (line.mass.cumsum() - 0.5 * line.mass) / line.mass.sum()).astype(np.int64)
-    first = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
+    rank = (line.mass.cumsum() - 0.5 * line.mass) / line.mass.sum()
+    height = (line.odds - line.odds[0]) / (line.odds[-1] - line.odds[0])
+    place = np.floor(0.5 * _CELLS * np.stack([rank, height]))
+    first = np.flatnonzero(np.append(True, (place[:, 1:] > place[:, :-1]).any(axis=0)))
     mass = np.add.reduceat(line.mass, first)
     odds, rate = (np.add.reduceat(line.mass * column, first) / mass for column in (line.odds, line.rate))
     return LogitLine(np.stack([np.ones(odds.size), odds]), np.clip(rate, 0.0, 1.0), mass)
+
+
+class _Touching(NamedTuple):
+    """A point where the likelihood's gradient is a multiple of a height: nothing as likely is higher."""
+
+    theta: FloatArray
+    multiple: float
+    derivatives: _Derivatives | None = None
 
 
 def _ends(
@@ -317,32 +327,79 @@ def _ends(
 ) -> FloatArray:
     """The most (or least) that polynomials reach whose likelihood is within what is allowed, at each place.
 
-    They maximise likelihood plus a multiple of the height there; the multiple is found from the last one.
+    The likelihood is concave, so that a point that touches is the only one. Newton's method finds it from the place
+    before; where it does not, less is allowed first. Infinite where the likelihood is too flat to find one.
     """
     fitted, low = _fit(line, features, best)
     best = best if fitted is None else fitted
-    _, _, hessian = logistic_derivatives(features, line.rate, line.mass, best)
+    _, _, curvature = logistic_derivatives(features, line.rate, line.mass, best)
     ends = np.empty(at.shape[1])
+    before: _Touching | None = None
     for i in range(ends.size):
-        height = np.ascontiguousarray(at[:, i])
-        towards = np.linalg.solve(hessian, height)
-        spread = math.sqrt(float(height @ towards))
-        push, theta = math.sqrt(allowed) / spread, best + sign * math.sqrt(allowed) / spread * towards
-        low_push, high_push = 0.0, math.inf
-        for _ in range(_STEPS):
-            tried, value = _fit(line, features, theta, sign * push * height)
-            used = math.inf if tried is None else 2.0 * (value - low)
-            if tried is not None:
-                theta = tried
-            if abs(used - allowed) <= 1e-9 * allowed:
-                break
-            low_push, high_push = (push, high_push) if used < allowed else (low_push, push)
-            new = push * math.sqrt(allowed / used) if 0.0 < used < math.inf else 0.0
-            if not low_push < new < high_push:
-                new = 0.5 * (low_push + high_push) if high_push < math.inf else 2.0 * push
-            push = new
-        ends[i] = float(theta @ height)
-    return ends
+        height = np.ascontiguousarray(sign * at[:, i])
+        found = None
+        if before is not None:
+            found = _touching(line, features, low + 0.5 * allowed, height, before)
+        if found is None:
+            towards: FloatArray = np.linalg.solve(curvature, height)
+            found = _outwards(line, features, low, allowed, height, best, towards)
+        before = found
+        ends[i] = math.inf if found is None else float(found.theta @ height)
+    return sign * ends
+
+
+def _outwards(
+    line: LogitLine,
+    features: FloatArray,
+    low: float,
+    allowed: float,
+    height: FloatArray,
+    best: FloatArray,
+    towards: FloatArray,
+) -> _Touching | None:
+    """The point that touches, by way of those for less that is allowed: near the best fit they are on a line."""
+    reached: _Touching | None = None
+    done, share = 0.0, 1.0
+    while share > _LEAST_SHARE:
+        target = min(1.0, done + share)
+        start = reached
+        if start is None:
+            multiple = math.sqrt(target * allowed / float(height @ towards))
+            start = _Touching(best + multiple * towards, multiple)
+        found = _touching(line, features, low + 0.5 * target * allowed, height, start)
+        if found is None:
+            share *= 0.5
+        elif target == 1.0:
+            return found
+        else:
+            reached, done, share = found, target, 2.0 * share
+    return None
+
+
+def _touching(
+    line: LogitLine, features: FloatArray, limit: float, height: FloatArray, start: _Touching
+) -> _Touching | None:
+    """The point at which minus the log-likelihood is at its limit, by Newton's method; None if it goes elsewhere."""
+    theta, multiple, known = start
+    for _ in range(_NEWTON):
+        if known is None:
+            known = logistic_derivatives(features, line.rate, line.mass, theta)
+        value, gradient, hessian = known
+        try:
+            off, towards = np.linalg.solve(hessian, np.stack([gradient - multiple * height, height], axis=1)).T
+        except np.linalg.LinAlgError:
+            return None
+        slope = float(gradient @ towards)
+        if not slope > 0.0:
+            return None
+        scale = multiple * slope
+        if abs(value - limit) <= 1e-9 * scale and float(off @ hessian @ off) <= 1e-12 * scale:
+            return _Touching(theta, multiple, known)
+        more = (limit - value + float(gradient @ off)) / slope
+        theta, multiple, known = theta - off + more * towards, multiple + more, None
+        if not (multiple > 0.0 and np.abs(theta).max() <= _FAR):
+            return None
+    return None
 
 
 def survival(statistic: float, degree: int) -> float:
