@@ -341,7 +341,7 @@ def _ends(
         if before is not None:
             found = _touching(line, features, low + 0.5 * allowed, height, before)
         if found is None:
-            towards: FloatArray = np.linalg.solve(curvature, height)
+            towards = np.asarray(np.linalg.solve(curvature, height), dtype=np.float64)
             found = _outwards(line, features, low, allowed, height, best, towards)
         before = found
         ends[i] = math.inf if found is None else float(found.theta @ height)
