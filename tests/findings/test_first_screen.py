@@ -284,7 +284,7 @@ def test_of_few_groups_the_level_comes_before_the_slope():
         return GroupLine(Estimate(1.0, Interval(*level)), Estimate(1.0, Interval(*slope)), 20.0, "events", 0.05)
 
     assert line((0.40, 0.50), (0.5, 0.8)).direction == "too high"
-    assert [right for _, right in line((0.40, 0.50), (0.5, 0.8)).signs] == ["100", "1"]
+    assert [right for _, right in line((0.40, 0.50), (0.5, 0.8)).signs(False)] == ["100", "1"]
     assert line((1.20, 1.50), (1.3, 1.5)).direction == "too low"
     assert line((0.90, 1.10), (0.5, 0.8)).direction == "too confident"
     assert line((0.90, 1.10), (1.1, 1.8)).direction == "not confident enough"
@@ -301,3 +301,50 @@ def test_the_mean_since_an_alarm_is_no_direction_where_it_is_small():
     table = pyarrow.table({"y_true": y.astype(int), "y_prob": p, "day": period})
     said = audit_table(table, y_true="y_true", y_prob="y_prob", drift="day", n_resamples=199, random_state=0).summary()
     assert "Wrong, now too high and now too low, since about period 0" in " ".join(said.split())
+
+
+def _in_few_hospitals(seed=4, n=2_000, hospitals=40):
+    rng = np.random.default_rng(seed)
+    hospital, x = rng.integers(0, hospitals, n), rng.normal(size=n)
+    shift = rng.normal(0.0, 0.5, hospitals)[hospital]
+    predicted, true = expit(1.4 * x - 1.5), expit(x - 1.2 + shift)
+    return rng, hospital, predicted, true
+
+
+def test_classes_in_few_groups_are_told_in_words_of_classes():
+    rng, hospital, _, _ = _in_few_hospitals()
+    z = 1.5 * rng.normal(size=(2_000, 4))
+    table, true = np.exp(z), np.exp(0.6 * z + np.outer(rng.normal(0.0, 0.5, 40)[hospital], [1, 0, 0, -1]))
+    table, true = table / table.sum(axis=1, keepdims=True), true / true.sum(axis=1, keepdims=True)
+    label = (true.cumsum(axis=1) < rng.random((2_000, 1))).sum(axis=1)
+    answer = audit(label, table, groups=hospital, random_state=0).answer
+    assert "right rows predicted" in answer.sentence
+    assert "event" not in answer.sentence
+    assert "TemperatureScaling" in answer.details[-1]
+    assert "PlattScaling" not in answer.sentence
+
+
+def test_followed_rows_in_few_groups_are_told_one_thing_to_do(tmp_path):
+    rng, hospital, predicted, true = _in_few_hospitals()
+    event = 730.0 * rng.exponential(1.0, 2_000) / -np.log1p(-true)
+    left = rng.uniform(200.0, 1_500.0, 2_000)
+    path = tmp_path / "followed.csv"
+    columns = {"time": np.minimum(event, left), "event": (event <= left) * 1, "risk": predicted, "hospital": hospital}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    options = "--time time --event event --horizon 730 --y-prob risk --groups hospital --all"
+    done = CliRunner().invoke(app, ["audit", str(path), *options.split()])
+    page = " ".join(done.output.split())
+    assert page.count("Until then correct level and slope alone (PlattScaling).") == 2
+    assert "No recalibration is advised" not in page
+    assert "rows without weights" not in page
+
+
+def test_two_models_in_few_groups_are_told_what_to_do():
+    rng, hospital, predicted, true = _in_few_hospitals()
+    frame = pd.DataFrame({"y": (rng.random(2_000) < true) * 1, "a": predicted, "b": 0.7 * predicted + 0.05})
+    found = audit_table(frame.assign(site=hospital), y_true="y", y_prob=["a", "b"], groups="site", random_state=0)
+    assert found.details[-1] == (
+        "Do: collect rows of more groups; until then correct level and slope alone (PlattScaling) of a (too low) "
+        "and b (too low)."
+    )
+    assert next(row[1:] for row in found.facts() if row[0] == "what to do") == ("collect more groups",) * 2

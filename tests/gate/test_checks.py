@@ -483,11 +483,34 @@ def test_of_classes_the_top_label_is_gated(tmp_path):
     assert found.rows == expected
     done = run(path, "--max-distance", 0.1)
     assert "top label" not in done.stderr
-    assert "Only the most probable class was gated; single classes were not looked at." in done.stdout
+    assert "Only the most probable class was gated, not single classes." in done.stdout
     assert "top label" in run(path, "--max-distance", 0.1, "--json").stderr
     with pytest.raises(InputError, match=r"by: is for single predictions"):
         gated(path, by=("y_true",))
     assert gated(path, baseline=copied(path)).checks[1].result.way == "paired"
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_single_classes_that_an_audit_finds_are_a_warning_of_the_gate(tmp_path, grouped):
+    rng = np.random.default_rng(0)
+    n, top = 4_000, rng.uniform(0.5, 0.9, 4_000)
+    said = rng.integers(0, 2, n)
+    table = np.zeros((n, 4))
+    table[np.arange(n), said], table[np.arange(n), 1 - said] = top, 0.2 * (1 - top)
+    table[:, 2], table[:, 3] = 0.7 * (1 - top), 0.1 * (1 - top)
+    other = rng.choice([0, 1, 2, 3], n, p=[0.0, 0.2, 0.4, 0.4])  # classes 2 and 3 are as likely, the top one is right
+    label = np.where(rng.random(n) < top, said, np.where(other == 1, 1 - said, other))
+    columns = {f"p{k}": table[:, k] for k in range(4)}
+    path = written(tmp_path / "classes.csv", y_true=label, site=np.arange(n) // 20, **columns)
+    by = {"groups": "site", "max_weight": 20.0} if grouped else {}
+    done = gated(path, max_distance=0.5, **by)
+    assert done.verdict == "within"
+    assert done.warning.startswith("Warning: single classes are off, class 3 farthest (by ")
+    assert (
+        done.action == "Do: use no probability of a single class before you have seen what calibrant audit says of it."
+    )
+    right = (rng.random(n)[:, None] > table.cumsum(axis=1)).sum(axis=1)
+    assert gated(written(tmp_path / "right.csv", y_true=right, **columns), max_distance=0.5).warning == ""
 
 
 def test_a_log_of_the_harness_is_gated_as_it_is_audited(tmp_path):

@@ -358,6 +358,9 @@ LEAST_FOR_A_LINE = 6.0
 """So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/known-rows.md)."""
 
 
+_OF_CLASSES = {"events": "right rows", "non-events": "wrong rows", "rows": "rows"}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupLine(Result):
     """Level and slope of predictions, with intervals by groups that are too few for anything else.
@@ -399,19 +402,22 @@ class GroupLine(Result):
             return "too low" if low else "too high"
         return "not confident enough" if flat else "too confident" if steep else None
 
-    @property
-    def level_in_words(self) -> str:
+    def of_what(self, classes: bool) -> str:
+        """What comes from too few groups; of classes an event is a row whose most probable class was right."""
+        return _OF_CLASSES[self.what] if classes else self.what
+
+    def level_in_words(self, classes: bool) -> str:
         """Say how many events happen for every 100 that are predicted."""
         value, low, high = (round(100.0 * float(each)) for each in _rounded(self.observed_expected))
-        return f"for every 100 events predicted {value} happened, likely {low} to {high}"
+        one = f"right rows predicted {value} were right" if classes else f"events predicted {value} happened"
+        return f"for every 100 {one}, likely {low} to {high}"
 
-    @property
-    def signs(self) -> list[tuple[str, str]]:
+    def signs(self, classes: bool) -> list[tuple[str, str]]:
         """The level, the slope or both, where an interval leaves the right value out, each with that value."""
         level, slope = any(_off(self.observed_expected)), any(_off(self.calibration_slope))
         value, low, high = _rounded(self.calibration_slope)
         slope_in_words = f"the calibration slope is {value}, likely {low} to {high}"
-        return [(self.level_in_words, "100")] * level + [(slope_in_words, "1")] * slope
+        return [(self.level_in_words(classes), "100")] * level + [(slope_in_words, "1")] * slope
 
     @property
     def numbers(self) -> str:

@@ -197,9 +197,7 @@ class Premises(Result):
             if self.complete
             else "A sketch, or a state of an older layout, does not say which rows it left out.",
             "excluded_baseline": self._excluded_baseline(),
-            "top_label": "Only the most probable class was gated; single classes were not looked at."
-            if self.top_label
-            else None,
+            "top_label": "Only the most probable class was gated, not single classes." if self.top_label else None,
             "not_looked_at": self._not_looked_at(),
             "omissions": " ".join(self.omissions) or None,
             "fit": "Predictions are taken not to have been fitted to these rows.",

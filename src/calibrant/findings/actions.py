@@ -44,7 +44,8 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
         worth = "" if gain is None else f" Correcting would improve the score (log loss) by {_no_more_than(gain)}."
         return f"use the predictions as they are, and change nothing.{worth}"
     if action == "collect more rows" and answer.direction is not None:
-        return f"collect rows of {_more_groups(audit)}. Until then correct level and slope alone (PlattScaling)."
+        until = level_and_slope(classes=audit.classes is not None)
+        return f"collect rows of {_more_groups(audit)}. Until then {until}."
     if action == "collect more rows":
         return _collect(answer, audit)
     if action == "check the labels":
@@ -76,6 +77,13 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
     if parts[0] == "periods":
         return f"find out whether something changed. If so, correct with rows since then; if not, {gains}"
     return f"{gains} Single segments are off: if they err unlike one another, {_ONE_BY_ONE}."
+
+
+def level_and_slope(*, classes: bool) -> str:
+    """What groups that are too few for a curve allow to correct."""
+    if classes:
+        return "correct how sure they are alone, by one number (TemperatureScaling)"
+    return "correct level and slope alone (PlattScaling)"
 
 
 def _these_segments(audit: Audit) -> str:
@@ -179,7 +187,8 @@ def what_to_do(audit: Audit) -> str:
     """Begin a section on what to do: with the parts, where they are to be looked at first, and with the advice."""
     alone = _to_repair(audit) is not None
     if audit.answer.action != "look at the parts" and not alone:
-        return audit.advice.words
+        few = audit.answer.action == "collect more rows" and audit.answer.direction is not None
+        return audit.answer.details[-1] if few else audit.advice.words
     do = audit.answer.details[-1]
     return f"{do} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
 
@@ -206,5 +215,7 @@ def _to_repair(audit: Audit) -> Blamed | None:
 
 def action_in_words(answer: Answer) -> str:
     """Name the action in a few words. Where the error is open, its size decides whether to collect rows."""
+    if answer.action == "collect more rows" and answer.direction is not None:
+        return "collect more groups"
     open_end = answer.action == "collect more rows" and answer.interval is not None
     return "collect more rows if that matters" if open_end else answer.action

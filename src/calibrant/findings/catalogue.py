@@ -138,19 +138,21 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
     line = audit.group_line
     if line is None:
         return []
-    said = []
+    said, classes = [], audit.classes is not None
     tested = answer.interval is not None and answer.pvalue is not None
     if tested or answer.state not in _NOT_SEEN or answer.direction is not None:
-        said.append(sentence(f"{line.what} come from {too_few(line.worth)}"))  # elsewhere the headline says so
+        said.append(
+            sentence(f"{line.of_what(classes)} come from {too_few(line.worth)}")
+        )  # elsewhere the headline says so
     if answer.state not in _NOT_SEEN or answer.direction is None:
-        said.append(sentence(f"{line.level_in_words} (100 is right; {confidence(line.level)} confidence)"))
+        said.append(sentence(f"{line.level_in_words(classes)} (100 is right; {confidence(line.level)} confidence)"))
     return said
 
 
-def by_groups(line: GroupLine) -> str:
+def by_groups(line: GroupLine, *, classes: bool) -> str:
     """The direction that few groups prove, and its ground: events for every 100, the slope, or both."""
     assert line.direction is not None
-    *others, (last, right) = line.signs
+    *others, (last, right) = line.signs(classes)
     first = "".join(f"{said} ({value} is right). " for said, value in others)
     last = last if not others else last[0].upper() + last[1:]
     way = f"{SAID[line.direction]}{' on average' if line.direction in ('too high', 'too low') else ''}"
@@ -177,7 +179,7 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.action == "look at the parts" and answer.state in _NOT_SEEN:
         return _parts_in_words(audit)
     if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
-        return by_groups(audit.group_line)
+        return by_groups(audit.group_line, classes=audit.classes is not None)
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     if answer.state == "too few rows":

@@ -268,14 +268,7 @@ def class_findings(
     top = [number for number in _TOP if number < k]
     top_questions = [_question(each, level, sample.group)[0] for each in (sample.top_ks(top) if top else [])]
     tell("Each class")
-    questions, evidence = [], []
-    for each in sample.each_class():
-        question, findings_of = _question(each, level, sample.group)
-        questions.append(question)
-        evidence.append(findings_of)
-    result = gathered(evidence, sample, level, sample.group)
-    questions = [replace(one, qvalue=other.qvalue) for one, other in zip(questions, result.each_class, strict=True)]
-    state = _state(sample, questions, level, max_distance)
+    questions, result, state = single_classes(sample, level, max_distance)
     tests = {"class_wise_test": Evidence("Each class by itself", result)}
     tell("Whole vectors")
     tests |= _of_vectors(sample, level, resample, seed)
@@ -284,6 +277,20 @@ def class_findings(
         return findings
     tell("Pairs of classes")
     return _with_pairs(findings, sample, level)
+
+
+def single_classes(
+    sample: MulticlassSample, level: float, max_distance: float | None = None
+) -> tuple[list[Question], ClassWiseResult, State | None]:
+    """Each class by itself, their test, and what those come to that are found miscalibrated."""
+    questions, evidence = [], []
+    for each in sample.each_class():
+        question, findings_of = _question(each, level, sample.group)
+        questions.append(question)
+        evidence.append(findings_of)
+    result = gathered(evidence, sample, level, sample.group)
+    questions = [replace(one, qvalue=other.qvalue) for one, other in zip(questions, result.each_class, strict=True)]
+    return questions, result, _state(sample, questions, level, max_distance)
 
 
 def _of_vectors(sample: MulticlassSample, level: float, resample: bool, seed: int) -> dict[str, Evidence]:

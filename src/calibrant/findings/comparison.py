@@ -18,7 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
-from calibrant.findings.actions import DO, action_in_words
+from calibrant.findings.actions import DO, action_in_words, level_and_slope
 from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, state_in_words
 from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
@@ -118,11 +118,13 @@ class Comparison(Finding):
 
     def _advice(self, better: str = "", worse: str = "") -> str:
         """What to do about each: first those to correct, then those without a sign of error, then others."""
-        correct, fine, other = [], [], []
+        correct, few, fine, other = [], [], [], []
         for name, audit in zip(self.names, self.audits, strict=True):
             answer = audit.answer
             if answer.action == "recalibrate":
                 correct.append(name if answer.direction is None else f"{name} ({answer.direction})")
+            elif answer.action == "collect more rows" and answer.direction is not None:
+                few.append(f"{name} ({answer.direction})")
             elif answer.state in ("no evidence", "too few rows") and answer.action != "look at the parts":
                 fine.append(f"{name} shows {state_in_words(answer)}")
             else:
@@ -131,6 +133,9 @@ class Comparison(Finding):
         rank = {name: audit.auc or 0.0 for name, audit in zip(self.names, self.audits, strict=True)}
         if better and len(correct) == len(fine) == 1 and correct[0].startswith(worse) and rank[better] >= rank[worse]:
             before = f"use {better}, or {before}"
+        if few:
+            alone = level_and_slope(classes=self.audits[0].classes is not None)
+            before = f"{before}; " * bool(before) + f"collect rows of more groups; until then {alone} of {_and(few)}"
         said = "; ".join([*([before] if before else []), *fine, *other])
         return f"{DO if before else ''}{said}."
 

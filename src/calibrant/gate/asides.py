@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from calibrant.decisions.line import group_line
 from calibrant.door.arguments import N_RESAMPLES
+from calibrant.door.ends import in_points, in_short
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.actions import IF_ALL_RIGHT
+from calibrant.findings.actions import IF_ALL_RIGHT, level_and_slope
 from calibrant.findings.advice import advice_on_sample, may_gain
 from calibrant.findings.catalogue import SURELY, by_groups, could_cost, p_in_words
 from calibrant.findings.decision import action_of, decide, rejected, stakes
@@ -19,7 +22,11 @@ from calibrant.inference.bounds.gate import GateResult
 from calibrant.recalibration.choose import choose_on_sample
 from calibrant.recalibration.curves.averaged import AveragedCurve
 
-_FEW = "correct level and slope alone (PlattScaling) before you use the predictions; calibrant audit says more."
+if TYPE_CHECKING:
+    from calibrant.door.classes import MulticlassSample
+
+_FEW = "before you use the predictions; calibrant audit says more."
+_SEE_CLASSES = "use no probability of a single class before you have seen what calibrant audit says of it."
 _SEED = 0  # the side of the level on which a p-value lies depends on no seed
 
 
@@ -29,24 +36,28 @@ def asides(
     rows: Rows | None,
     *,
     classes: bool = False,
+    all_classes: MulticlassSample | None = None,
     misplaced: float = 0.0,
     max_weight: float | None = None,
 ) -> Asides:
     """What an audit says of the same rows, by the same curve, test and table of cases.
 
     `rows` are the sample's one by one where weights, trials or groups tell them apart. Of a sketch's cells `misplaced`
-    is what rounding may have misplaced. With `classes` rows are those of the top label, whose costs are not asked.
+    is what rounding may have misplaced. With `classes` rows are those of the top label, whose costs are not asked; of
+    `all_classes` it is said where single ones are off.
     """
     sample = sample if rows is None else rows.sample
-    if not sample.binary or gate.verdict == "undecided" or (classes and gate.verdict == "within"):
+    if not sample.binary or gate.verdict == "undecided":
         return Asides()
+    if classes and gate.verdict == "within":
+        return Asides() if all_classes is None else _of_classes(all_classes, gate.level)
     curve = fitted_curve(sample, rows)
     line = None if rows is None else group_line(rows, gate.level)
-    few = "" if line is None or line.direction is None else by_groups(line)
+    few = "" if line is None or line.direction is None else by_groups(line, classes=classes)
     if gate.verdict == "beyond":
         return Asides(where=_where(sample, rows, curve, gate.level, classes) or few)
     if few:
-        return Asides(warning=f"{few[0].lower()}{few[1:]}", action=_FEW)
+        return Asides(warning=f"{few[0].lower()}{few[1:]}", action=f"{level_and_slope(classes=classes)} {_FEW}")
     two = may_gain(sample)
     gain = choose_on_sample(sample, rows, False, gate.level, curve=curve).gain if two else None
     if stakes(gain) == "small":
@@ -72,6 +83,19 @@ def asides(
         if recalibrates
         else "do not use the predictions before you have seen what calibrant audit says of them.",
     )
+
+
+def _of_classes(sample: MulticlassSample, level: float) -> Asides:
+    """That single classes are off where the top label passes, as an audit finds them."""
+    from calibrant.findings.classes import single_classes  # with tests that few gates need
+
+    questions, result, state = single_classes(sample, level)
+    if state != "worth correcting":
+        return Asides()
+    off = [each for each in questions if each.qvalue is not None and each.qvalue <= result.level]
+    worst = max(off, key=lambda each: each.lower_calibration_distance)
+    size = in_points(in_short(worst.lower_calibration_distance))
+    return Asides(warning=f"single classes are off, {worst.name} farthest (by {size}).", action=_SEE_CLASSES)
 
 
 def _where(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: float, classes: bool) -> str:

@@ -171,10 +171,11 @@ def _top_label(
     else:
         listener.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     with named_as_in_table(table, read.names):
-        labels = multiclass_sample(
-            read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes
-        ).top_label()
-    return replace(read, y_true=labels.y_true, y_prob=labels.y_prob, sample_weight=labels.sample_weight), read.names
+        all_of = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
+    top = all_of.top_label()
+    all_of = replace(all_of, group=read.groups)
+    weight = top.sample_weight
+    return replace(read, y_true=top.y_true, y_prob=top.y_prob, sample_weight=weight, all_classes=all_of), read.names
 
 
 def regret_opened(table: tables.Table, request: GateRequest, listener: Listener) -> RegretBounds:
@@ -229,14 +230,24 @@ def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 
         sample = Rows.of(read.y_true, read.y_prob).sample
         _say_odd(sample, limit, listener)
         gate = calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
-        return _check(gate, asides(gate, sample, None, classes=bool(read.classes)))
+        return _check(gate, asides(gate, sample, None, classes=bool(read.classes), all_classes=read.all_classes))
     weighing = _weighing(read, request)
     sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
     _say_odd(sample, limit, listener)
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
     columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
     rows = Rows.of(read.y_true, read.y_prob, *columns)
-    return _check(gate, asides(gate, sample, rows, classes=bool(read.classes), max_weight=request.max_weight))
+    return _check(
+        gate,
+        asides(
+            gate,
+            sample,
+            rows,
+            classes=bool(read.classes),
+            all_classes=read.all_classes,
+            max_weight=request.max_weight,
+        ),
+    )
 
 
 def _check(gate: GateResult, beside: Asides) -> Check:

@@ -273,7 +273,7 @@ def by_signs_and_bound(rows: Rows, redraws: Redraws) -> tuple[Redraws | None, Ca
     part = replace(redraws, excess=redraws.excess * signed, again=lambda rng: redraws.again(rng) * signed)
     if rows.weight is not None and not rows.outcome_free:
         if not signed.any():
-            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
+            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups")
         return part, float
     few = ~signed
     bound = math.exp(log_tail_of_total(group[few], v[few], mass[few], redraws.excess[few]))

@@ -89,7 +89,7 @@ class ByGroups:
         """
         parts = parts_of(units, candidates)
         if not parts.many.any() and (units.weight != 1.0).any():
-            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
+            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups")
         scores = np.empty((len(candidates), 1 + n_resamples))
         scores[:, 0] = _scores(parts, candidates, np.where(parts.many, parts.total**2 / parts.spread, -math.inf))
 

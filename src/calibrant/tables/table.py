@@ -36,6 +36,7 @@ from calibrant.tables.columns import (
 from calibrant.tables.identities import NOTHING, Begun
 
 if TYPE_CHECKING:
+    from calibrant.door.classes import MulticlassSample
     from calibrant.door.request import AuditRequest
     from calibrant.tables.frames import OpenedFrame
 
@@ -73,6 +74,7 @@ class Columns:
     groups: IntArray | None = None  # (n,): number of each row's group, where a column says it
     # how outcomes at a horizon were made of times and events; None where outcomes were given
     followed: Followed | None = None
+    all_classes: MulticlassSample | None = None  # where outcomes and predictions are of the top label
 
 
 @dataclass(frozen=True, slots=True, eq=False)

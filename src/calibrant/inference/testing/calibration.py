@@ -383,7 +383,7 @@ def test_groups(
         return by_signs
     if not by_tail:
         if not signed.any():
-            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups, or rows without weights")
+            raise InputError("groups", FEW_AND_WEIGHTED, allowed="more groups")
         return by_signs
     few = lots.part(~signed)
     assert few.group is not None
