@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit
 
-from calibrant import Interval, audit, audit_table
+from calibrant import Interval, audit, audit_table, calibration_test
 from calibrant.door.ends import in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -29,12 +29,15 @@ BEYOND = GateResult("beyond", 0.02, Interval(0.03, 0.05), 0.05, 100, None)
 REJECTS = TestResult(5.0, 0.001, True, 0.05, "a test")
 DOES_NOT = TestResult(1.0, 0.4, False, 0.05, "a test")
 IMPOSSIBLE = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRows(1, 3, 1.0))
+TOO_MANY = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRows(184, 3, 1.0, 0.01))
 
 
 @pytest.mark.parametrize(
     ("test", "gate", "state"),
     [
         (None, WITHIN, "not tested"),
+        (None, UNDECIDED, "not tested"),
+        (None, BEYOND, "worth correcting"),  # a bound needs no test
         (REJECTS, WITHIN, "too small to matter"),
         (REJECTS, UNDECIDED, "worth correcting"),
         (REJECTS, None, "worth correcting"),
@@ -42,6 +45,8 @@ IMPOSSIBLE = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRo
         (IMPOSSIBLE, BEYOND, "worth correcting"),
         (IMPOSSIBLE, None, "worth correcting"),
         (IMPOSSIBLE, WITHIN, "no evidence"),
+        (TOO_MANY, UNDECIDED, "worth correcting"),  # more than rounding makes
+        (TOO_MANY, WITHIN, "too small to matter"),
         (DOES_NOT, WITHIN, "no evidence"),
         (DOES_NOT, UNDECIDED, "too few rows"),
         (DOES_NOT, None, "too few rows"),  # nothing rules an error out
@@ -49,7 +54,7 @@ IMPOSSIBLE = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRo
 )
 def test_the_table_of_cases(test, gate, state):
     assert decide(test, gate) == state
-    assert decide(test, gate, by_line=True) == (state if test else "too few rows")
+    assert decide(test, gate, by_line=True) == ("too few rows" if state == "not tested" else state)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +191,7 @@ def test_rounded_predictions_are_not_evidence_by_themselves():
     assert found.answer.state == "too few rows"
     wrong = found.tests["calibration_test"].result.impossible.n_rows
     assert f"{counted(wrong, 'row')} predicted 0 or 1 w" in found.answer.sentence
-    assert ": too few to be more than rounding." in found.answer.sentence
+    assert "Rounding to two decimals can make " in found.answer.sentence
 
 
 def test_hard_predictions_that_are_often_wrong_are_evidence():
@@ -413,7 +418,8 @@ LESS_KNOWN = {"small": ("open",), "open": (), "large": ("open",)}
 
 def decided(reject, impossible, verdict, classes, cost):
     """The state of one case of the table in docs/answer.md."""
-    test = None if reject is None else SimpleNamespace(reject=reject, impossible=impossible or None)
+    few = ImpossibleRows(3, 0, 1.0) if impossible else None
+    test = None if reject is None else TestResult(1.0, 0.04, reject, 0.05, "a test", impossible=few)
     gate = None if verdict is None else SimpleNamespace(verdict=verdict, lower_distance=GATES[verdict])
     return decide(test, gate, classes, cost)
 
@@ -434,7 +440,7 @@ def test_the_table_has_every_case_once():
 def test_every_case_has_a_state_and_less_information_never_reassures(reject, impossible, classes, cost):
     states = {verdict: decided(reject, impossible, verdict, classes, cost) for verdict in GATES}
     for verdict, state in states.items():
-        if reject is None:
+        if reject is None and verdict != "beyond":
             assert state == "not tested"
             continue
         proved = reject or verdict == "beyond" or (impossible and verdict is None)
@@ -574,3 +580,43 @@ def test_what_to_do_follows_from_the_state_and_the_advice(state, parts, chosen, 
     )
     if state == "worth correcting":
         assert action_of(state, SimpleNamespace(backwards=True, chosen=chosen), parts) == "check the labels"
+
+
+def test_a_bound_that_proves_an_error_needs_no_test():
+    """Weighted rows of which too few have the event for a test: an audit said "not tested", and the gate FAIL."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.2, 0.3, 3_000)
+    y, weight = (np.arange(3_000) < 6) * 1, rng.choice([1.0, 2.0, 3.0], 3_000)
+    found = audit(y, p, sample_weight=weight, max_weight=3.0, random_state=0)
+    assert found.tests["calibration_test"].result is None
+    assert found.gate.verdict == "beyond"
+    assert (found.answer.state, found.answer.direction) == ("worth correcting", "too high")
+    assert found.answer.headline.startswith("Too high on average: 25% predicted, 0.2% happened")
+    assert found.answer.details[0].startswith("A bound proves this, without a test. Predictions would have to ")
+    assert "not tested" not in found.answer.sentence
+
+
+@pytest.mark.parametrize(("wrong", "real"), [(3, False), (150, True)])
+def test_wrong_rows_are_compared_with_what_rounding_makes(wrong, real):
+    """Of 2,000 labels 184 were wrong, and "too few to be more than rounding" was said of them."""
+    p = np.arange(2_000) % 2 * 1.0
+    y = np.where(np.arange(2_000) * wrong % 2_000 < wrong, 1.0 - p, p)
+    found = audit(y, p, groups=np.arange(2_000) // 100, max_weight=100.0, random_state=0)
+    impossible = found.tests["calibration_test"].result.impossible
+    assert impossible.n_rows == wrong
+    assert (impossible.by_rounding <= 0.05) is real
+    assert (found.answer.state == "worth correcting") is real
+    assert ("Rounding to two decimals can make so many." in found.answer.sentence) is not real
+    assert ("(rounding to two decimals hardly makes so many)" in found.answer.sentence) is real
+
+
+def test_the_chance_of_rounding_is_an_upper_bound():
+    from scipy.stats import binom
+
+    for n, wrong in ((200, 3), (2_000, 25), (50, 50), (40_000, 260)):
+        p, y = np.ones(n), np.arange(n) >= wrong
+        single = calibration_test(y, p, n_resamples=39).impossible.by_rounding
+        exact = binom.sf(wrong - 1, n, 0.005)
+        assert exact <= single <= min(1.0, 50.0 * exact)
+        alike = calibration_test(y, p, groups=np.arange(n) // 10, n_resamples=39).impossible.by_rounding
+        assert max(single, binom.sf(-(-wrong // 10) - 1, -(-n // 10), 0.005)) <= alike * (1.0 + 1e-12)

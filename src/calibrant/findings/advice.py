@@ -129,7 +129,8 @@ def advice_on_sample(
     """
     if not sample.binary:
         return not_advised(NO_TRIALS)
-    if test is None:
+    real = rejected(test, gate)
+    if test is None and not real:
         return not_advised(NOT_DUE["not tested"])
     if np.isin(sample.prediction, (0.0, 1.0)).all():
         return not_advised(_LABELS)
@@ -137,7 +138,6 @@ def advice_on_sample(
         return not_advised("that takes rows with the event and rows without")
     from calibrant.recalibration.choose import choose_on_sample
 
-    real = rejected(test, gate)
     choice = choose_on_sample(sample if rows is None else rows.sample, rows, real, level, curve=curve)
     gain = choice.gain
     state = decide(test, gate, cost=stakes(gain))

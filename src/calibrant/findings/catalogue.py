@@ -77,11 +77,11 @@ def answer(audit: Audit) -> Answer:
     few = audit.n_groups is not None and audit.n_resamples > 0 and not (audit.rates or beyond)
     by_line, more_helps = few and audit.group_line is not None, few or (gate is not None and not beyond)
     state = decide(test, gate, None if audit.classes is None else audit.classes.state, cost, by_line=by_line)
-    real = test is not None and rejected(test, gate)
+    real = rejected(test, gate)
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
-    proved = test is not None and (test.reject or beyond)
+    proved = beyond or (test is not None and test.reject)
     line = audit.group_line
     direction = audit.reliability.direction if proved else None if line is None else line.direction
     if audit.advice.backwards:  # neither too high nor too low: the other way round
@@ -129,8 +129,8 @@ def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
 
 def _too_few_to_tell(n_rows: int) -> str:
     """Of outcomes that were predicted to be impossible, and no sign of error all the same."""
-    was = "was" if n_rows == 1 else "were"
-    return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong: too few to be more than rounding."
+    was, so_many = ("was", "that") if n_rows == 1 else ("were", "so many")
+    return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong. Rounding to two decimals can make {so_many}."
 
 
 def _few_groups(answer: Answer, audit: Audit) -> list[str]:
@@ -320,6 +320,8 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         real = f"{_real_but(answer, audit)}{_TOO_SMALL}"
     elif _told_by_parts(answer, audit):
         real = ""  # by the segments
+    elif test is None and _beyond(audit.gate):
+        real = "A bound proves this, without a test. "
     elif test is not None and test.reject:
         real = f"{_reality(answer, audit)}. "
     elif test is not None and _beyond(audit.gate):

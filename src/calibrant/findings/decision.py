@@ -190,7 +190,7 @@ def decide(
     Parameters
     ----------
     test : TestResult or None
-        None where it was not run.
+        None where it was not run: then the gate alone can prove an error.
     gate : GateResult or None
         At the limit of what is too small to matter; None where no bound of the population is known.
     classes : str or None
@@ -200,22 +200,27 @@ def decide(
     by_line : bool
         Whether level and slope by few groups are known, where nothing else is tested.
     """
-    if test is None:
+    real = rejected(test, gate)
+    if test is None and not real:
         return "too few rows" if by_line else "not tested"
-    top = CASES[Case(rejected(test, gate), None if gate is None else gate.verdict, cost)]
+    top = CASES[Case(real, None if gate is None else gate.verdict, cost)]
     if classes == "worth correcting" or (classes is not None and top == "no evidence"):
         return classes
     return top
 
 
-def rejected(test: TestResult, gate: GateResult | None) -> bool:
+def rejected(test: TestResult | None, gate: GateResult | None) -> bool:
     """Whether an error is proved: by the test, the gate's bound, or outcomes that were predicted to be impossible.
 
-    A few of those may be predictions rounded to 0 or 1: they count where an error is proved of the population.
+    A few of those may be predictions rounded to 0 or 1: they count where an error is proved of the population, or where
+    rounding hardly makes so many. What the bound proves needs no test.
     """
-    if test.reject or (gate is not None and gate.verdict == "beyond"):
+    if gate is not None and gate.verdict == "beyond":
         return True
-    return test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0)
+    if test is None or test.impossible is None:
+        return test is not None and test.reject
+    many = test.impossible.by_rounding <= test.level
+    return test.reject or many or gate is None or gate.lower_distance.low > 0.0
 
 
 def action_of(state: State, advice: Advice, parts: tuple[str, ...], *, more_helps: bool = False) -> Action:

@@ -506,7 +506,7 @@ def calibration_test_on_weighted_cells(
     weighs = sample.weight > 0.0
     impossible = contradicted(v, np.where(weighs, sample.count, 0.0), np.where(weighs, sample.ones, 0.0))
     if impossible is not None:
-        impossible = replace(impossible, row=None)
+        impossible = replace(impossible, row=None, by_rounding=1.0)  # weights may tell outcomes
     used = (sample.weight > _NEGLIGIBLE * scale) & (v > 0.0) & (v < 1.0)
     pvalue, n_rows = 1.0, sample.n_rows
     if used.any():

@@ -7,7 +7,7 @@ __all__ = ["CalibrationTest", "ClassicalResult", "TestResult", "calibration_test
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -33,11 +33,15 @@ class ImpossibleRows(Result):
         The first of them, counted from 0 as the rows were given; None where their order is not known.
     predicted : float
         What was predicted there, 0 or 1.
+    by_rounding : float
+        At most so likely are as many where 0 and 1 are calibrated predictions that were rounded to two decimals, for
+        any dependence within groups; 1 of weighted rows, of which that is not known.
     """
 
     n_rows: int
     row: int | None
     predicted: float
+    by_rounding: float = field(default=1.0, compare=False)
 
     def summary(self) -> str:
         """Say which row it is, and what follows.
@@ -50,6 +54,8 @@ class ImpossibleRows(Result):
         one = self.n_rows == 1 and self.row is not None
         rounded = f"{self.predicted:g} is a rounded number" if one else "0 and 1 are rounded numbers"
         follows = f"which calibrated predictions rule out (unless {rounded})"
+        if self.by_rounding <= _MANY:
+            follows = "which calibrated predictions rule out (rounding to two decimals hardly makes so many)"
         if self.row is None:
             return f"{self.n_rows:,} of the rows predicted 0 or 1 turned out otherwise, {follows}"
         was = f"row {self.row:,} was predicted {self.predicted:g} and was {1.0 - self.predicted:g}"
@@ -61,16 +67,41 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     count, ones = rows.count, rows.y_true
     if rows.weight is not None:
         count, ones = np.where(rows.weight > 0.0, (count, ones), 0.0)
-    return contradicted(rows.y_prob, count, ones)
+    found = contradicted(rows.y_prob, count, ones)
+    if found is None or rows.weight is not None:
+        return found
+    sure = np.where((rows.y_prob == 0.0) | (rows.y_prob == 1.0), count, 0.0)
+    of_unit = sure if rows.group is None else np.bincount(rows.group, sure)
+    single = rows.group is None and rows.trials is None
+    sizes, numbers = (np.ones(1), np.array([sure.sum()])) if single else np.unique(of_unit, return_counts=True)
+    return replace(found, by_rounding=_by_rounding(found.n_rows, sizes, numbers))
 
 
 def contradicted(prediction: FloatArray, count: FloatArray, ones: npt.NDArray[Any]) -> ImpossibleRows | None:
-    """The same of so many outcomes at each prediction, and events among them."""
-    against = np.where(prediction == 0.0, ones, np.where(prediction == 1.0, count - ones, 0.0))
+    """The same of so many single outcomes at each prediction, and events among them."""
+    sure = (prediction == 0.0) | (prediction == 1.0)
+    against = np.where(sure, np.where(prediction == 0.0, ones, count - ones), 0.0)
     if not against.any():
         return None
-    row = int(np.argmax(against > 0.0))
-    return ImpossibleRows(int(against.sum()), row, float(prediction[row]))
+    row, number = int(np.argmax(against > 0.0)), np.asarray([count[sure].sum()])
+    chance = _by_rounding(int(against.sum()), np.ones(1), number)
+    return ImpossibleRows(int(against.sum()), row, float(prediction[row]), chance)
+
+
+_MANY = 0.05  # chance of as many or more
+_ROUNDED = 0.005  # by so much rounding to two decimals moves a prediction
+_EXPONENTS = np.geomspace(1e-3, 40.0, 200)
+
+
+def _by_rounding(n_wrong: int, sizes: FloatArray, numbers: npt.NDArray[Any]) -> float:
+    """Largest chance of so many outcomes against predictions of 0 or 1 whose own chance is at most `_ROUNDED`.
+
+    There are `numbers` units of each of these `sizes`. Chernoff's bound: the outcomes of a unit may all be the same,
+    and exp is convex, so no dependence within units has a larger moment generating function.
+    """
+    t = _EXPONENTS / sizes.max()
+    generating = numbers @ np.log1p(_ROUNDED * np.expm1(np.outer(sizes, t)))
+    return float(np.exp(min(0.0, (generating - t * n_wrong).min())))
 
 
 @dataclass(frozen=True, repr=False)
