@@ -140,22 +140,23 @@ def faults(audit):
 
     ran = "pvalue" in test
     odd = "which calibrated predictions rule out" in page
-    impossible = odd and (gate is None or gate["lower_distance"]["low"] > 0.0)
+    many = "hardly makes so many" in page
+    impossible = many or (odd and (gate is None or gate["lower_distance"]["low"] > 0.0))
     within = gate is not None and gate["verdict"] == "within"
     beyond = gate is not None and gate["verdict"] == "beyond"
-    real = ran and (test["reject"] or impossible or beyond)
+    real = beyond or (ran and (test["reject"] or impossible))
     gain = found["advice"]["gain"]
     possible = None if gain is None else gain["log_loss"]["possible"]["high"] / gain["log_loss"]["before"]
     costly = gain is not None and not gain["doubt"] and gain["log_loss"]["relative_interval"]["low"] >= 0.01
     cheap = bool(found["classes"]) or (gain is not None and not gain["doubt"] and possible <= 0.01 and not costly)
     expected = (
         "not tested"
-        if not ran and (beyond or found["options"]["n_resamples"] == 0 or not found["group_line"])
+        if not (ran or beyond) and (found["options"]["n_resamples"] == 0 or not found["group_line"])
         else ("too small to matter" if within and cheap else "worth correcting")
         if real
         else ("no evidence" if within and cheap else "too few rows")
     )
-    by_class = ran and found["classes"] and found["classes"]["state"]
+    by_class = (ran or beyond) and found["classes"] and found["classes"]["state"]
     if by_class == "worth correcting" or (by_class and expected == "no evidence"):
         expected = by_class
     check(state == expected, f"state {state}, expected {expected}")

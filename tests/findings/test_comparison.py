@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import audit, compare_calibration
+from calibrant import audit, audit_table, compare_calibration
 from calibrant.cli.app import app
 from calibrant.door.ends import in_points, in_short
 from calibrant.drift.monitor import MonitorReading
@@ -312,3 +312,24 @@ def test_ids_of_a_text_file_are_read_as_they_are_written(tmp_path):
         pd.DataFrame({"id": ids, "y_true": [0, 1], "y_prob": [0.2, 0.7]}).to_csv(file, index=False)
     done = CliRunner().invoke(app, ["audit", *map(str, files), "--items", "id", "--resamples", "0"])
     assert "--items: of codes.csv: row 0 is '007', which the other side lacks" in done.stderr
+
+
+@pytest.mark.parametrize("three", [False, True])
+def test_models_that_two_measures_rank_differently_are_not_ranked(three):
+    n = 40_000 if three else 4_000
+    high = np.arange(n) % 2 == 1
+    y = np.where(high, np.arange(n) % 200 < 185, np.arange(n) % 200 < 4)  # 92% and 2% happen
+    models = {"A": np.where(high, 0.99, 0.09), "B": np.where(high, 0.67, 0.27)}
+    models |= {"C": np.full(n, 0.7)} if three else {}
+    frame = pd.DataFrame({"y": y * 1, **models})
+    found = audit_table(frame, y_true="y", y_prob=list(models), random_state=0)
+    smooth = {name: each.smooth_calibration_error for name, each in zip(found.names, found.audits, strict=True)}
+    far = {name: each.answer.size for name, each in zip(found.names, found.audits, strict=True)}
+    assert smooth["B"] < smooth["A"] < far["A"] + 1e-4 < far["B"]
+    if three:
+        assert found.headline.startswith("B is better calibrated than all others")
+        assert "By another measure A is best: its predictions would have to move least (" in found.sentence
+    else:
+        assert found.headline == "A and B cannot be ranked on the same 4,000 rows: it depends on the measure."
+        assert "Predictions of B would have to move by 1" in found.sentence
+        assert "By another measure (smooth error) B is better by 2.0 points" in found.sentence

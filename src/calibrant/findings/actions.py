@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
@@ -119,10 +121,17 @@ def _collect(answer: Answer, audit: Audit) -> str:
         return IF_ALL_RIGHT
     rows = rows_to_collect(audit.gate)
     decide = f"They may decide whether the error is above {in_points(asked(answer.max_distance))}"
-    if answer.interval.high >= 1.0:
+    if answer.interval.high >= _spread(audit):  # so far off they would tell no row from another
         return f"collect {rows} before you rely on the predictions. {decide}."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     return f"use the predictions if an error of {most} is all right for you. If not, collect {rows} first. {decide}."
+
+
+def _spread(audit: Audit) -> float:
+    """How far predictions are from their mean, on average: one number for all rows is no farther from them."""
+    at, mass = audit.reliability.prediction, audit.reliability.mass
+    mean = float(mass @ at) / float(mass.sum())
+    return float(mass @ np.abs(at - mean)) / float(mass.sum())
 
 
 def _more_groups(audit: Audit) -> str:

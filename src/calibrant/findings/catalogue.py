@@ -306,7 +306,7 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         hide = "" if answer.interval is None else f" {_may_hide(answer, audit)}"
         return [f"{seen} ({_p(answer, audit)}).{hide}"]
     if answer.state == "no evidence":
-        return [f"{_NOT_SEEN[answer.state]} in all rows: {_at_most(answer, audit)}."] if parts else []
+        return [f"{_NOT_SEEN[answer.state]} in all rows together: {_at_most(answer, audit)}."] if parts else []
     if answer.state == "too few rows":
         overall = f"{_NOT_SEEN[answer.state]} in all rows together{_with_p(answer, audit)}. " if parts else ""
         told = answer.interval is None and audit.group_line is not None  # by the groups' level

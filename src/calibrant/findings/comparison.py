@@ -69,7 +69,7 @@ class Comparison(Finding):
 
     def _said(self) -> tuple[str, ...]:
         if self.pairs is not None:
-            return (*_of_all(self.pairs, self._on), self._advice())
+            return (*_of_all(self.pairs, self._on), *self._other_order(self.pairs), self._advice())
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
             return f"The {which} were not compared row by row: {self.not_compared}.", self._advice()
@@ -88,6 +88,14 @@ class Comparison(Finding):
         better, worse = (first, second) if result.statistic < 0.0 else (second, first)
         near, far = sorted((abs(low), abs(high)))
         least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
+        if self._moves(better) > self._moves(worse):
+            return (
+                f"{first} and {second} cannot be ranked{rows}: it depends on the measure.",
+                self._far((better, worse), sure),
+                f"{_SMOOTH} {better} is better by {in_points(in_short(abs(result.statistic)))}, "
+                f"likely {as_points(least)} to {as_points(most)} ({sure}).",
+                self._advice(),
+            )
         sure_of = result.pvalue < SURELY
         p = short_pvalue(result.pvalue) if sure_of else f"p < {result.level:g}"
         return (
@@ -104,6 +112,18 @@ class Comparison(Finding):
         bound = f" ({sure})" if "at most" in f"{far}{near}" else ""
         first = f"Predictions of {one} would have to move by {far}."
         return f"{first} Those of {other} would have to move by {near.replace(' on average', '')}{bound}."
+
+    def _moves(self, name: str) -> float:
+        """How far the predictions would have to move, as it is printed."""
+        return float(in_short(self.audits[self.names.index(name)].answer.size))
+
+    def _other_order(self, pairs: PairwiseComparison) -> tuple[str, ...]:
+        """That predictions of another would have to move least, where one is proved best."""
+        best, nearest = next(iter(pairs.values)), min(self.names, key=self._moves)
+        if not pairs.better or self._moves(best) <= self._moves(nearest):
+            return ()
+        least = in_points(in_short(self._moves(nearest)))
+        return (f"By another measure {nearest} is best: its predictions would have to move least ({least}).",)
 
     def _distance(self, name: str) -> str:
         """An estimate with its interval where an error is proved, else the most that may hide."""
