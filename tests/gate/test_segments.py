@@ -1,6 +1,7 @@
 """No gate passes where the search for segments calls one off that is not proved within the limit."""
 
 import json
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -229,6 +230,12 @@ def test_rows_without_weight_make_no_segment():
     names = [each.name for each in check_opened(OpenedFrame(light), request, Listener()).checks]
     assert f"store = {first}" not in names
     assert len(names) == len(set(rows["store"]))  # the whole, and all others
+    light["w"] *= np.random.default_rng(0).choice([1.0, 2.0], len(light))
+    search = replace(request, by=(), find=("store",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = check_opened(OpenedFrame(light), search, Listener()).checks[1].result
+    assert found.n_tested == len(names)  # all rows, and all other stores
 
 
 @pytest.mark.slow

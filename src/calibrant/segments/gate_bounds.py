@@ -77,8 +77,10 @@ class OfRows:
         rows, features, _, _, largest = read_to_search(table, names, searchable, search)
         if rows.count.sum() < search.min_rows:
             raise too_few_rows(rows.count.sum(), search.min_rows)
-        # Bounds hold for any number of groups, and any weights.
-        alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None, weight=None, fractions=None)
+        # Bounds hold for any number of groups, and any weights; of rows without weight nothing is known.
+        known = None if rows.weight is None else rows.mask.astype(np.float64)
+        half = np.full(rows.y_prob.size, 0.5)
+        alone = replace(rows, y_prob=half, group=None, weight=known, outcome_free=True, fractions=None)
         candidates = form(
             units_of(alone, features), features, min(int(search.max_depth), len(features)), search.min_rows
         )
