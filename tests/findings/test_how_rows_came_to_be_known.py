@@ -6,7 +6,11 @@ import pytest
 from scipy.special import expit
 
 from calibrant import audit, audit_table, calibration_test
+from calibrant.door.request import Listener
+from calibrant.gate.checks import check_opened
+from calibrant.gate.request import GateRequest
 from calibrant.segments import find_segments
+from calibrant.tables.frames import OpenedFrame
 
 FEW = {"n_resamples": 199, "random_state": 0}
 
@@ -78,3 +82,14 @@ def test_a_column_of_hospitals_draws_a_condition(name):
     assert audit_table(once, n_resamples=0, random_state=0).perhaps_groups is None
     same = frame.assign(**{name: 1})
     assert audit_table(same, n_resamples=0, random_state=0).perhaps_groups is None
+
+
+def test_audit_and_gate_name_the_same_column_of_groups():
+    # A usual name in which no value repeats (a patient a row) said less of a gate than of an audit.
+    rng = np.random.default_rng(0)
+    v = rng.random(300)
+    columns = {"y_true": (rng.random(300) < v) * 1, "y_prob": v}
+    frame = pd.DataFrame({**columns, "patient_id": np.arange(300), "ward_id": np.arange(300) % 40})
+    gated = check_opened(OpenedFrame(frame), GateRequest(max_distance=0.1), Listener())
+    found = audit_table(frame, n_resamples=0, random_state=0)
+    assert gated.premises.perhaps_groups == found.perhaps_groups == "ward_id"

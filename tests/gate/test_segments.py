@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np

@@ -133,7 +133,7 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
 
 def _say_independent(table: tables.Table, used: Iterable[str], request: GateRequest, listener: Listener) -> None:
     """What the proof takes for granted, where a column's name speaks against it."""
-    name = table.perhaps_groups(used, grows=True)
+    name = table.perhaps_groups(used, grows=request.anytime is not None)
     listener.premise("perhaps_groups", name)
     if name is not None:
         ways = f"say --groups {name} --max-weight N, the most rows that one has"

@@ -240,7 +240,7 @@ class Table(ABC):
         """A column, none of those used, in which values repeat, and whose name says that rows belong together.
 
         Whether values repeat is not looked up where rows are summed, nor under a usual name where more rows will come
-        (`grows`): the sentence is true either way.
+        (`grows`): the sentence is true either way. An audit and a gate of one file name the same column.
         """
         usual, ids = perhaps_groups(self.columns, set(used))
         if self.summed or (grows and usual):
