@@ -84,3 +84,21 @@ def test_classes_in_groups():
     label = np.array([rng.choice(3, p=row) for row in table])
     found = choose_recalibrator(label, table, groups=np.arange(120) // 3)
     assert found.chosen in ("unchanged", "temperature")
+
+
+def test_too_few_groups_for_a_test_are_no_reason_to_leave_the_predictions():
+    """It said "leave them, not proved (p = 1)" of a slope of .6, where signs were never drawn."""
+    rng = np.random.default_rng(0)
+    for n_groups, said in ((35, "too few groups (worth 18; 30 needed)"), (120, None)):
+        group = np.repeat(np.arange(n_groups), 50)
+        log_odds = np.clip(rng.normal(-1.0, 1.2, group.size), -4.5, 4.5)
+        v, rate = (1.0 / (1.0 + np.exp(-each)) for each in (log_odds, 0.6 * log_odds))
+        y = (rng.random(group.size) < rate).astype(float)
+        choice = choose_recalibrator(y, v, groups=group)
+        if said is None:
+            assert choice.groups_worth is None
+            assert choice.chosen == "averaged"
+        else:
+            assert not choice.reject
+            assert said in choice.summary()
+            assert "Leave" not in choice.summary()

@@ -19,7 +19,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.values import Result
 from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.kernels.sums import dot
-from calibrant.resampling.redraw import LEAST_GROUPS, number_for_signs, too_few
+from calibrant.resampling.redraw import LEAST_GROUPS, too_few, worth_for_signs
 
 _STEPS = 100
 _FAR = 2.0**20  # log-odds, or slopes times the spread of the log-odds: further out nothing changes
@@ -457,8 +457,7 @@ def group_line(rows: Rows, level: float) -> GroupLine | None:
     if worth < LEAST_FOR_A_LINE or line is None:
         return None
     if worth >= LEAST_GROUPS:  # events are many; at their most dependent the groups may be few all the same
-        number = number_for_signs(rows.group, rows.y_prob, np.broadcast_to(1.0 if w is None else w, rows.y_prob.shape))
-        worth, what = float(number.max()), "rows"
+        worth, what = worth_for_signs(rows), "rows"
         if worth >= LEAST_GROUPS:
             return None
     allowed, scales = cases.normal_quantile(0.5 * level) ** 2, robust_scales(cases, line)

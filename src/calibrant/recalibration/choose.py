@@ -26,7 +26,8 @@ from calibrant.lazily import optional
 from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome, unweighted
 from calibrant.recalibration.gain import RecalibrationGain, gain_of
-from calibrant.resampling.redraw import check_groups
+from calibrant.resampling.redraw import LEAST_GROUPS, check_groups, worth_for_signs
+from calibrant.resampling.redraw import too_few as too_few_groups
 from calibrant.threads import beside
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ def choose_recalibrator(
         wrong = 0 if test.impossible is None else test.impossible.n_rows
         reject = test.reject or wrong > _ROUNDED * rows.y_prob.size
         choice = choose_on_sample(rows.sample, rows, reject, level, test.pvalue)
+        worth = LEAST_GROUPS if rows.group is None else worth_for_signs(rows)
+        choice = choice if reject or worth >= LEAST_GROUPS else replace(choice, groups_worth=worth)
     assert isinstance(choice.averaged, AveragedCurve)
     averaged = choice.averaged.as_estimator()
     return replace(choice, averaged=averaged, recalibrator=None if choice.recalibrator is None else averaged)
@@ -305,6 +308,8 @@ class RecalibrationChoice(Result):
         Of `calibration_test` of the unchanged predictions; None of classes.
     reject : bool or None
         Whether the predictions are proved miscalibrated; None of classes.
+    groups_worth : float or None
+        So many equal groups as rows are worth, where these are too few for signs and no error is proved; else None.
     averaged : AveragedScaling or None
         The averaged map of these rows, advised or not; None of classes.
     scores : tuple of RecalibrationScore
@@ -330,6 +335,7 @@ class RecalibrationChoice(Result):
     rank_correlation: float | None = None
     pvalue: float | None = None
     reject: bool | None = None
+    groups_worth: float | None = None
     averaged: AveragedScaling | None = None
     scores: tuple[RecalibrationScore, ...] = ()
     noise: float | None = None
@@ -370,6 +376,11 @@ class RecalibrationChoice(Result):
             return [self.recalibrator.summary(), self.gain.summary()]
         if self.gain is None and (self.reject or self.pvalue is None):
             return [too_few(self.n_events or 0.0, self.n_others or 0.0)]
+        if self.groups_worth is not None:
+            return [
+                f"No error is proved: rows come from {too_few_groups(self.groups_worth)}. Collect rows of more groups "
+                "before you rely on the predictions."
+            ]
         if not self.reject or self.gain is None:
             p = "" if self.pvalue is None else f" (p = {self.pvalue:.2g})"
             return [f"Leave the predictions unchanged: they are not proved miscalibrated{p}."]

@@ -107,6 +107,13 @@ def enough_for_signs(
     return number_for_signs(group, v, weight) >= (LEAST_GROUPS if least is None else least)
 
 
+def worth_for_signs(rows: Rows) -> float:
+    """So many equal groups as rows are worth where they are worth most; below 30 none of them has signs."""
+    assert rows.group is not None
+    weight = rows.count if rows.weight is None else rows.count * rows.weight
+    return float(number_for_signs(rows.group, rows.y_prob, weight).max())
+
+
 def number_for_signs(group: IntArray, v: FloatArray, weight: FloatArray) -> FloatArray:
     """The effective number of groups in each row's range, of `enough_for_signs`; infinite where nothing can vary."""
     chance = -np.frexp(v * (1.0 - v))[1].astype(np.int64)
