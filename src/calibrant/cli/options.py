@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from calibrant.door.arguments import in_list
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.request import Kind, Option, Request
+from calibrant.door.request import Kind, Option, Request, in_list
 from calibrant.exits import BAD_INPUT, OPTIONS, Leave, in_words, tell
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Every check names the argument, shows the value and says what is allowed; numpy 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -205,21 +204,3 @@ def check_threshold(value: float) -> float:
         problem = "is 0, where every row is acted on and nothing can be lost"
         raise InputError("threshold", problem, allowed="it must lie strictly between 0 and 1")
     return fraction(value, "threshold")
-
-
-_NAME = re.compile(r'"(?P<quoted>(?:[^"]|"")*)"(?=,|$)|(?P<plain>[^,]*)')
-
-
-def in_list(text: str) -> tuple[str, ...]:
-    """Names between commas; one that holds a comma stands in double quotes, and a quote within them twice, as in CSV.
-
-    >>> in_list('day,"a,b",c'), in_list('5" pipe')
-    (('day', 'a,b', 'c'), ('5" pipe',))
-    """
-    names, at = [], 0
-    while at <= len(text):
-        match = _NAME.match(text, at)
-        assert match is not None  # the second way takes any text
-        names.append(match["plain"] if match["quoted"] is None else match["quoted"].replace('""', '"'))
-        at = match.end() + 1
-    return tuple(names)

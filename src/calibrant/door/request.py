@@ -6,11 +6,11 @@ library, for a command's help is to be there at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from calibrant.door.arguments import in_list
 from calibrant.door.errors import InputError, Ways
 
 if TYPE_CHECKING:
@@ -459,3 +459,21 @@ class Listener:
     note: Callable[[str], None] = lambda _note: None
     premise: Callable[[str, Any], None] = lambda _name, _value: None
     hint: Callable[[str], None] = lambda _note: None
+
+
+_NAME = re.compile(r'"(?P<quoted>(?:[^"]|"")*)"(?=,|$)|(?P<plain>[^,]*)')
+
+
+def in_list(text: str) -> tuple[str, ...]:
+    """Names between commas; one that holds a comma stands in double quotes, and a quote within them twice, as in CSV.
+
+    >>> in_list('day,"a,b",c'), in_list('5" pipe')
+    (('day', 'a,b', 'c'), ('5" pipe',))
+    """
+    names, at = [], 0
+    while at <= len(text):
+        match = _NAME.match(text, at)
+        assert match is not None  # the second way takes any text
+        names.append(match["plain"] if match["quoted"] is None else match["quoted"].replace('""', '"'))
+        at = match.end() + 1
+    return tuple(names)

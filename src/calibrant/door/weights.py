@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.door.arguments import in_list
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.request import in_list
 
 LEAST_EFFECTIVE = 10.0
 """Kish's effective rows of an outcome that a joint redraw needs (docs/reproductions/weighted-levels.md)."""

@@ -130,7 +130,7 @@ def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
 def _too_few_to_tell(n_rows: int) -> str:
     """Of outcomes that were predicted to be impossible, and no sign of error all the same."""
     was, so_many = ("was", "that") if n_rows == 1 else ("were", "so many")
-    return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong. Rounding to two decimals can make {so_many}."
+    return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong. Rounding can make {so_many}."
 
 
 def _few_groups(answer: Answer, audit: Audit) -> list[str]:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.arguments import in_list
 from calibrant.door.columns import NOT_NULL, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.identity import Identity
 from calibrant.door.premises import Followed
+from calibrant.door.request import in_list
 from calibrant.sketch.cells import numbers_of as numbers_of_keys
 from calibrant.sketch.cells import refuse_far, told_apart
 from calibrant.sketch.groups import Groups

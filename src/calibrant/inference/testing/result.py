@@ -34,8 +34,8 @@ class ImpossibleRows(Result):
     predicted : float
         What was predicted there, 0 or 1.
     by_rounding : float
-        At most so likely are as many where 0 and 1 are calibrated predictions that were rounded to two decimals, for
-        any dependence within groups; 1 of weighted rows, of which that is not known.
+        At most so likely are as many where 0 and 1 are calibrated predictions that were rounded as the others may be
+        (to one or two decimals), for any dependence within groups; 1 of weighted rows, of which that is not known.
     """
 
     n_rows: int
@@ -55,7 +55,7 @@ class ImpossibleRows(Result):
         rounded = f"{self.predicted:g} is a rounded number" if one else "0 and 1 are rounded numbers"
         follows = f"which calibrated predictions rule out (unless {rounded})"
         if self.by_rounding <= _MANY:
-            follows = "which calibrated predictions rule out (rounding to two decimals hardly makes so many)"
+            follows = "which calibrated predictions rule out (rounding hardly makes so many)"
         if self.row is None:
             return f"{self.n_rows:,} of the rows predicted 0 or 1 turned out otherwise, {follows}"
         was = f"row {self.row:,} was predicted {self.predicted:g} and was {1.0 - self.predicted:g}"
@@ -74,7 +74,7 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     of_unit = sure if rows.group is None else np.bincount(rows.group, sure)
     single = rows.group is None and rows.trials is None
     sizes, numbers = (np.ones(1), np.array([sure.sum()])) if single else np.unique(of_unit, return_counts=True)
-    return replace(found, by_rounding=_by_rounding(found.n_rows, sizes, numbers))
+    return replace(found, by_rounding=_by_rounding(found.n_rows, sizes, numbers, _rounded(rows.y_prob)))
 
 
 def contradicted(prediction: FloatArray, count: FloatArray, ones: npt.NDArray[Any]) -> ImpossibleRows | None:
@@ -84,23 +84,29 @@ def contradicted(prediction: FloatArray, count: FloatArray, ones: npt.NDArray[An
     if not against.any():
         return None
     row, number = int(np.argmax(against > 0.0)), np.asarray([count[sure].sum()])
-    chance = _by_rounding(int(against.sum()), np.ones(1), number)
+    chance = _by_rounding(int(against.sum()), np.ones(1), number, _rounded(prediction))
     return ImpossibleRows(int(against.sum()), row, float(prediction[row]), chance)
 
 
 _MANY = 0.05  # chance of as many or more
-_ROUNDED = 0.005  # by so much rounding to two decimals moves a prediction
+_ROUNDED = 0.005, 0.05  # by so much rounding to two decimals, and to one, moves a prediction
 _EXPONENTS = np.geomspace(1e-3, 40.0, 200)
 
 
-def _by_rounding(n_wrong: int, sizes: FloatArray, numbers: npt.NDArray[Any]) -> float:
-    """Largest chance of so many outcomes against predictions of 0 or 1 whose own chance is at most `_ROUNDED`.
+def _rounded(prediction: FloatArray) -> float:
+    """By so much the predictions may have been rounded: half of the least step to 0 or 1, within `_ROUNDED`."""
+    steps = np.minimum(prediction, 1.0 - prediction)
+    return float(np.clip(0.5 * np.min(steps, where=steps > 0.0, initial=0.0 if not steps.any() else 1.0), *_ROUNDED))
+
+
+def _by_rounding(n_wrong: int, sizes: FloatArray, numbers: npt.NDArray[Any], rounded: float) -> float:
+    """Largest chance of so many outcomes against predictions of 0 or 1 whose own chance is at most `rounded`.
 
     There are `numbers` units of each of these `sizes`. Chernoff's bound: the outcomes of a unit may all be the same,
     and exp is convex, so no dependence within units has a larger moment generating function.
     """
     t = _EXPONENTS / sizes.max()
-    generating = numbers @ np.log1p(_ROUNDED * np.expm1(np.outer(sizes, t)))
+    generating = numbers @ np.log1p(rounded * np.expm1(np.outer(sizes, t)))
     return float(np.exp(min(0.0, (generating - t * n_wrong).min())))
 
 
