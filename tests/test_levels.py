@@ -229,6 +229,8 @@ CALLS = {
     "two samples": lambda: compare_calibration_on_rows(
         Rows.of(Y, V), Rows.of(Y[:300], V[:300]), paired=False, measure="smooth_calibration_error", level=LEVEL, **DRAWN
     ),
+    "squared error": lambda: inference.squared_error_interval(0.01, 10**6, 10, level=LEVEL),
+    "squared error, rows": lambda: inference.squared_error_rows(0.1, 10, level=LEVEL),
     "canonical": lambda: inference.canonical_kernel_test(*CLASSES, level=LEVEL, **DRAWN),
     "classes": lambda: inference.class_wise_test(*CLASSES, level=LEVEL),
     "acting": lambda: acting_from_sample(Sample.of_arrays(Y.astype(float), V, None), 0.3, LEVEL, 39, 0),
@@ -258,3 +260,11 @@ def test_the_level_is_handed_on_as_it_is_or_a_share_of_it(call, monkeypatch):
         found -= {("__init__", LEVEL / 2)}  # of the bounds of all segments
     assert max(each for _, each in found) == LEVEL
     assert {each for each in found if not any(math.isclose(each[1], LEVEL * part) for part in PARTS)} == set()
+
+
+def test_no_public_function_with_a_level_is_left_out():
+    said = Path(__file__).read_text()
+    with_level = {name for name, function in FUNCTIONS.items() if "level" in inspect.signature(function).parameters}
+    assert {
+        name for name in with_level if f"{name}(" not in said and name not in {c.split(",")[0] for c in CALLS}
+    } == set()

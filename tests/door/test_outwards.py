@@ -89,3 +89,9 @@ def test_bounds_of_the_population_and_widths():
     assert most_in_short(Interval(0.0, 0.01949), 0.0195) == "0.01949"  # rounded up, and yet below the limit
     assert [in_short(share) for share in (0.0, 1.0, 3.1e-6, 0.027)] == ["0", "1.0", "0.0000031", "0.027"]
     assert proved(0.05, 0.05 + 1.3e-9)[1] == "is 0.0500 (proved to within 2e-09)"
+
+
+@pytest.mark.parametrize("width", [0.000101, 0.00011, 0.00013, 0.01])
+def test_four_decimals_are_enough_for_what_is_wider_than_the_last(width):
+    assert [len(each) for each in outwards(0.5, 0.5 + width)] == [6, 6]
+    assert all(len(each) > 6 for each in outwards(0.5, 0.50009))

@@ -211,6 +211,7 @@ def test_a_sample_comes_back_from_json_and_damage_is_seen():
         [64, nothing],
         [level + 1, text],
         [1.0, text],
+        [True, nothing],
         [level],
         [level, 3],
     ):
@@ -266,3 +267,14 @@ def test_of_outcomes_of_one_kind_the_other_is_possible_by_the_rule_of_succession
     found = sample_rows(np.zeros(120), v)[1]
     rate = 1.0 / 122.0
     assert (found.count, found.bits) == (60, pytest.approx(-60 * math.log2(rate**2 + (1.0 - rate) ** 2)))
+
+
+def test_sources_share_rows_from_as_many_splits_on_as_chance_has_below_two_to_the_minus_40():
+    """All of m predictions with a row in each: 2^-m by chance, times sqrt(1 + 6 m) and the 64 levels."""
+    y, v = draw(np.random.default_rng(0), 80)
+    found = []
+    for m in range(40, 60):
+        one, other = (sample_rows(y[:m], v[:m])[0] for _ in range(2))
+        found.append(shared_rows(one, other, with_ids=False) is not None)
+        assert found[-1] == (64 * math.sqrt(1 + 6 * m) * 2.0**-m <= 2.0**-40), m
+    assert set(found) == {True, False}

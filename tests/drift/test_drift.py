@@ -12,7 +12,17 @@ from typer.testing import CliRunner
 
 from calibrant import InputError, audit_table, calibration_drift
 from calibrant.cli.app import app
-from calibrant.drift.periods import Counts, Period, Since, _bennett, _breaks, _Strata, _transport
+from calibrant.drift.periods import (
+    Counts,
+    Period,
+    ReferenceReading,
+    Since,
+    _bennett,
+    _breaks,
+    _no_reference,
+    _Strata,
+    _transport,
+)
 from tests.strategies import examples
 
 
@@ -148,6 +158,15 @@ def test_the_bound_is_above_the_exact_tail_of_one_cell():
         assert min(1.0, bound) >= exact * (1.0 - 1e-9)
         near += exact < 0.05 and bound < 20.0 * exact
     assert near > 20  # nor is it idle
+
+
+@pytest.mark.parametrize("variance", [0.03, 0.7, 1.0, 40.0])
+@pytest.mark.parametrize("excess", [0.2, 1.0, 9.0])
+def test_the_bound_is_the_least_of_all_exponents(excess, variance):
+    """Bennett's: for every t > 0 the log is at most log 2 + variance (e^t - 1 - t) - t excess."""
+    t = np.linspace(0.0, np.log1p(excess / variance) * 1.5, 20_001)
+    least = np.min(np.log(2.0) + variance * (np.expm1(t) - t) - t * excess)
+    assert _bennett(excess, variance) == pytest.approx(least, abs=1e-6)
 
 
 def counts(p, y):
@@ -304,3 +323,24 @@ def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp
     assert "--reference: is one of the periods; name their column with --drift" in refused.stderr
     with pytest.raises(InputError, match="name their column with drift="):
         audit_table(path, y_true="y", y_prob="p", reference=0)
+
+
+@pytest.mark.parametrize("reject", [True, False])
+def test_a_difference_may_be_chance_where_no_change_is_proved(reject):
+    pvalue = 0.001 if reject else 0.3
+    reading = ReferenceReading("May", pvalue, reject, 0.05, 0.1, 1.0, (0.0, 1.0), 0.1)
+    assert ("which may be chance" in reading.summary()) == ("no change is proved" in reading.summary()) == (not reject)
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 30])
+def test_a_reference_that_is_not_there_is_told_five_periods_and_whether_there_are_more(n):
+    allowed = _no_reference("x", range(n), " is not there").allowed
+    assert [f"'{k}'" in allowed for k in range(n)] == [k < 5 for k in range(n)]
+    assert allowed.endswith("...") == (n > 5)
+
+
+def test_a_reference_is_refused_beside_groups():
+    data = pa.table({**table(0, days=3, rows=20), "who": np.arange(60) // 2})
+    with pytest.raises(InputError, match="cannot be combined with groups") as refused:
+        calibration_drift(data, y_true="y", y_prob="p", by="day", groups="who", reference=0)
+    assert refused.value.argument == "reference"

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrationMonitor, InputError
-from calibrant.drift.monitor import _NAMES, MonitorReading, _in_words, _tilts
+from calibrant.drift.monitor import _NAMES, GroupMonitor, MonitorReading, _in_words, _tilts
+from calibrant.inference.testing.result import LEAST
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -306,3 +307,13 @@ def test_what_fits_best_is_told_where_there_is_evidence(evalue, reject):
     said = MonitorReading(evalue, min(1.0, 1.0 / evalue), reject, 0.05, 100, 2, "forecasts too low").summary()
     assert said.startswith("miscalibrated after" if reject else "no miscalibration proved after")
     assert ("forecasts too low fits best" in said) == (evalue > 1.0)
+
+
+@pytest.mark.parametrize("log", [-math.inf, -800.0, -0.5, 0.0, 0.3, 2.0, 700.0, 708.9, 800.0, 1e6, math.inf])
+def test_of_groups_the_p_value_is_one_over_the_evidence_and_no_more_than_one(log):
+    monitor = GroupMonitor(2, 0.05)
+    monitor._log = log
+    reading = monitor._reading()
+    assert reading.evalue == pytest.approx(math.exp(log) if log < 709.0 else math.inf)
+    assert reading.pvalue == pytest.approx(max(LEAST, math.exp(-log)) if log > 0.0 else 1.0)
+    assert reading.reject == (log >= math.log(20.0))

@@ -5,6 +5,7 @@ import copy
 import json
 import pickle
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,8 @@ from calibrant.cli.app import app
 from calibrant.door.errors import FileError
 from calibrant.door.output import alone_with, write_whole
 from calibrant.door.sample import Sample
+from calibrant.gate.anytime import gate_so_far
+from calibrant.gate.table import loose_limit_of
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.sketch.sketch import UNSEALED, is_whole, sealed
 
@@ -454,3 +457,48 @@ def test_squares_of_errors_are_at_most_a_tenth_more_than_the_rows():
                 gate._check()
         else:
             gate._check()
+
+
+def test_a_state_has_squares_of_weights_and_proved_ends_that_there_can_be():
+    gate = CalibrationGate(max_distance=0.1, max_weight=2.0)
+    gate.update(*rows(400, 0.0), sample_weight=np.ones(400))
+    n, won, proved = gate._won.n, gate._won, gate._proved
+    for squared, refused in ((n / 1.09, False), (n / 1.11, True)):  # of equal weights they are the least: n
+        gate._won = replace(won, total=0.0, weight=n, squares=n, cross=0.0, squared_weight=squared)
+        with pytest.raises(InputError, match=r"has sums that .* rows cannot have") if refused else nullcontext():
+            gate._check()
+    gate._won = won
+    for ends in ((-0.01, 0.5), (0.5, 0.4), (0.0, 1.01), (0.0, 1.2)):
+        gate._proved = Interval(*ends)
+        with pytest.raises(InputError, match="is no interval within") as refused:
+            gate._check()
+        assert refused.value.argument == "proved"
+    gate._proved = proved
+    gate._check()
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (Interval(0.3, 0.4), r"distance at least 0\.3 before, at most 0\.\d+ now"),
+        (Interval(0.0, 0.01), r"distance at least 0\.\d+ now, at most 0\.01 before"),
+    ],
+)
+def test_ends_that_cross_are_of_two_populations(before, said):
+    y, v = rows(4000, 0.0) if before.low else (np.ones(4000), np.full(4000, 0.5))
+    gate = CalibrationGate(max_distance=0.1)
+    gate.update(y[:2000], v[:2000], distinct=True)
+    gate._proved = before
+    with pytest.raises(InputError, match=said):
+        gate.update(y[2000:], v[2000:], distinct=True)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_what_is_said_of_a_loose_limit_is_of_the_rows_of_a_state(tmp_path, n):
+    gate = CalibrationGate(max_distance=0.4)
+    if n:
+        gate.update(np.ones(n), np.linspace(0.9, 0.95, n))
+    gate.save(tmp_path / "state")
+    found = gate_so_far(tmp_path / "state")[1].loose_limit
+    assert found == (loose_limit_of(gate._seen.sample, 0.4) if n else None)
+    assert (found is None) == (n == 0)

@@ -313,3 +313,11 @@ def test_a_segment_whose_mean_is_within_is_undecided_only_where_the_error_is_of_
     assert _not_within([each], ends, ends, held, 0.05, 0.05) == ({} if times is None else {each: times})
     wide = np.array([-0.02]), np.array([0.06])  # the mean itself may be beyond
     assert list(_not_within([each], wide, wide, held, 0.05, 0.05)) == [each]
+
+
+def test_what_is_asked_of_a_segment_that_is_called_off_has_the_limit_and_the_whole_level():
+    given = []
+    held = SimpleNamespace(gate=lambda *each: given.append(each), totals=SimpleNamespace(bias=np.array([0.0, 0.01])))
+    ends = np.array([-0.02, -0.02]), np.array([0.03, 0.03])
+    _not_within([CalledOff(1, True, lambda: 0.01)], ends, ends, held, 0.05, 0.03)
+    assert given == [(1, 0.05, 0.03)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from calibrant import calibration_test, smooth_calibration_test
+from calibrant import InputError, calibration_test, smooth_calibration_test
 from calibrant.door.rows import Rows
 from calibrant.inference import tcal_test
 from calibrant.inference.testing.components import lots_of_rows
@@ -182,3 +182,21 @@ def test_the_answer_says_which_rows_have_a_bound_alone():
     assert both.method.endswith("which are too few for signs in 200 of the rows")
     assert both.reject
     assert both.components.keys() == {"Cox score", "adaptive Neyman", "dyadic chi-square"}
+
+
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**-3, 2.0**20])
+def test_the_bound_does_not_depend_on_the_unit_of_weights(unit):
+    v, weight, group = np.tile([0.1, 0.3], 15), np.tile([1.0, 0.5, 2.0], 10), np.arange(30) // 2
+    one, other = (log_tail_of_total(group, v, w, w * (1.0 - v)) for w in (weight, unit * weight))
+    assert one < -10.0
+    assert other == pytest.approx(one, rel=1e-9)
+    assert log_tail_of_total(group, v, weight, 0.0 * v) == 0.0  # nothing in excess is no evidence
+
+
+def test_too_few_groups_beside_weights_that_may_tell_outcomes_are_refused():
+    rng = np.random.default_rng(0)
+    v, group = rng.uniform(0.02, 0.03, 40), np.arange(40) // 10
+    few = Rows.of(rng.integers(0, 2, 40), v, rng.uniform(1.0, 2.0, 40), groups=group)
+    with pytest.raises(InputError, match="too few to test weighted rows by groups") as refused:
+        by_signs_and_bound(few, Redraws.of(few))
+    assert refused.value.argument == "groups"

@@ -1,5 +1,7 @@
 """Upper bounds of regret: the penalised supremum by brute force, one threshold, and how often it is exceeded."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,15 @@ from calibrant import CalibrationSketch, InputError, monotone_decision_loss
 from calibrant.inference import regret_bounds
 from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.one_event import psi
-from calibrant.inference.bounds.regret import Lines, _at, _at_units, _everywhere, _penalised, regret_bounds_from_sample
+from calibrant.inference.bounds.regret import (
+    Lines,
+    _at,
+    _at_units,
+    _everywhere,
+    _penalised,
+    _pooled,
+    regret_bounds_from_sample,
+)
 from tests.strategies import examples, samples
 
 
@@ -220,3 +230,19 @@ def test_cells_of_a_sketch_bound_the_rows_from_outside():
     assert pooled.regret_interval.low > 0.0
     exact = CalibrationSketch(4).update(y, np.round(4 * v) / 4).sample
     assert regret_bounds_from_sample(exact, 0.05, 0.3) == regret_bounds(y, np.round(4 * v) / 4, threshold=0.3)
+
+
+def test_two_cells_can_lose_all_that_is_allowed_for_what_they_hold():
+    """Each of as many events as others: the threshold lies between them in one cell, the cut in the other."""
+    width = 1e-6
+    place = 0.5 + np.array([0.0, 4.0 * width])
+    count = np.array([50.0, 50.0])
+    cells = SimpleNamespace(prediction=place, cell_width=np.full(2, width), ones=count, count=2.0 * count, n_rows=200)
+    events, others = np.array([0.25, 0.0, 0.0, 0.25]), np.array([0.0, 0.25, 0.25, 0.0])
+    apart = np.concatenate([[x - width / 2, x + width / 2] for x in place])  # events below the others, then above
+    found = [
+        max(most(v, *of, t, 0.0, after) for t in v for after in (False, True))
+        for v, of in ((apart, (events, others)), (place, (count / 200, count / 200)))
+    ]
+    allowed = _pooled(cells, 0.0, None)
+    assert found[0] - found[1] <= allowed <= found[0] - found[1] + 10.0 * width

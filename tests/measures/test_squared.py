@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
+from calibrant.inference.bounds import squared_error
 from calibrant.inference.bounds.squared_error import (
     squared_error_bootstrap,
     squared_error_interval,
@@ -213,3 +214,20 @@ def test_counts_agree_with_rows():
     for debiased in (True, False):
         value = squared_error_of_counts(np.array([[1, 2]]), np.array([[1, 1]]), np.array([0.2, 0.7]), debiased)[0]
         assert value == pytest.approx(squared_calibration_error(y_true, y_prob, debiased=debiased), abs=1e-15)
+
+
+@pytest.mark.parametrize(("level", "n_resamples"), [(0.05, 199), (0.1, 99), (0.3, 99)])
+def test_each_side_of_the_bootstrap_leaves_out_half_of_the_level(monkeypatch, level, n_resamples):
+    rng, of_counts = np.random.default_rng(0), squared_error.squared_error_of_counts
+    v = np.repeat([0.3, 0.5, 0.7], 200)
+    drawn = []
+    monkeypatch.setattr(
+        squared_error, "squared_error_of_counts", lambda *a, **k: drawn.append(of_counts(*a, **k)) or drawn[-1]
+    )
+    y = rng.random(v.size) < v + 0.2
+    found = squared_error_bootstrap(y, v, level=level, n_resamples=n_resamples, random_state=0)
+    redrawn, (centre,), (truth,) = drawn
+    bias, wider = redrawn.mean() - truth, np.sqrt(1.0 + 2.0 / ((v * (1.0 - v)).sum() / 3))
+    low, high = ((end - centre + bias) / wider + truth + bias for end in found.interval)
+    outside = level / 2 * (n_resamples + 1)  # on either side, with the end itself
+    assert np.sum(redrawn <= low + 1e-12) == np.sum(redrawn >= high - 1e-12) == pytest.approx(outside)

@@ -400,7 +400,6 @@ _NAMES = tuple(_names())
 
 
 _LONGER = 4  # times the stretch before
-_MOST_GROUP_EVIDENCE = 709.0  # in logs
 
 
 class _Stretch:
@@ -488,10 +487,9 @@ class GroupMonitor:
         return at, sums, spread
 
     def _reading(self) -> MonitorReading:
-        known = min(self._log, _MOST_GROUP_EVIDENCE)
         return MonitorReading(
-            evalue=math.inf if math.isinf(self._log) and self._log > 0.0 else math.exp(known),
-            pvalue=max(LEAST, min(1.0, math.exp(-known))) if self._log < math.inf else LEAST,
+            evalue=_exp(self._log),
+            pvalue=max(LEAST, math.exp(-max(self._log, 0.0))),
             reject=self._log >= -math.log(self._level),
             level=self._level,
             n_rows=self._n_rows,

@@ -144,7 +144,7 @@ def log_tail_of_total(group: IntArray, v: FloatArray, weight: FloatArray, excess
     """
     steps = GroupSteps.of(group, v, weight)
     variance, excess = math.fsum(steps.moment(2).tolist()), math.fsum(excesses.tolist())
-    if excess == 0.0 or not variance > 0.0:
+    if not variance > 0.0:
         return 0.0
     usual = excess / variance
 
