@@ -107,25 +107,25 @@ def curve(p, outcome):
         (
             [0.2, 0.4, 0.6, 0.8],
             "too confident",
-            "Too confident. At 10%, 21% happened (1,000 rows); at 90%, 79% happened (1,000 rows).",
+            "Too confident. At 10%, about 21% happen (1,000 rows); at 90%, about 79% happen (1,000 rows).",
         ),
         ([0.1, 0.3, 0.7, 0.9], None, "No error that matters"),
         (
             [0.02, 0.2, 0.8, 0.98],
             "not confident enough",
-            "Not confident enough. At 10%, 2.4% happened (1,000 rows); at 90%, 98% happened (1,000 rows).",
+            "Not confident enough. At 10%, about 2.4% happen (1,000 rows); at 90%, about 98% happen (1,000 rows).",
         ),
         ([0.05, 0.2, 0.6, 0.8], "too high", "Too high on average: 50% predicted, 41% happened (4,000 rows)."),
         ([0.2, 0.4, 0.8, 0.96], "too low", "Too low on average: 50% predicted, 59% happened (4,000 rows)."),
         (
             [0.1, 0.3, 0.6, 0.9],
             None,
-            "Too high at 70%: 61% happened (1,000 rows). Which way other predictions err is not clear.",
+            "Too high at 70%: about 61% happen (1,000 rows). Which way other predictions err is not clear.",
         ),
         (
             [0.1, 0.2, 0.8, 0.8],
             "uneven",
-            "Uneven. At 90%, 80% happened (1,000 rows); at 70%, 80% happened (1,000 rows).",
+            "Uneven. At 90%, about 80% happen (1,000 rows); at 70%, about 80% happen (1,000 rows).",
         ),
     ],
 )

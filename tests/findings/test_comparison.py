@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit, logit
 from typer.testing import CliRunner
 
 from calibrant import audit, audit_table, compare_calibration
@@ -333,3 +334,15 @@ def test_models_that_two_measures_rank_differently_are_not_ranked(three):
         assert found.headline == "A and B cannot be ranked on the same 4,000 rows: it depends on the measure."
         assert "Predictions of B would have to move by 1" in found.sentence
         assert "By another measure (smooth error) B is better by 2.0 points" in found.sentence
+
+
+def test_what_to_do_about_too_few_groups_without_a_direction_is_said():
+    rng = np.random.default_rng(5)
+    hospital, p = rng.integers(0, 12, 1_200), rng.beta(2.0, 4.0, 1_200)
+    y = (rng.random(1_200) < p) * 1
+    other = expit(logit(p) + rng.normal(0.0, 0.1, 1_200))
+    rows = [(y, p), (y, other)]
+    audits = [audit(*each, groups=hospital, n_resamples=39) for each in rows]
+    assert {(each.answer.action, each.answer.direction) for each in audits} == {("collect more rows", None)}
+    found = compare(("a", "b"), audits, rows, groups=[hospital, hospital], seed=0)
+    assert found.details[-1] == "Do: collect rows of more groups before you rely on a and b."

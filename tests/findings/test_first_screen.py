@@ -15,6 +15,7 @@ from calibrant.cli.app import app
 from calibrant.decisions.line import Estimate, GroupLine
 from calibrant.door.ends import Interval
 from calibrant.door.request import Listener
+from calibrant.findings.actions import code
 from calibrant.findings.advice import Advice
 from calibrant.findings.catalogue import _COMES_TO, standing
 from calibrant.findings.decision import State, action_of
@@ -158,7 +159,7 @@ def test_an_error_that_began_on_a_day_is_told_from_that_day_on():
         found = audit_table(pd.DataFrame({"y": y * 1, "p": p, "day": day}), y_true="y", y_prob="p", drift="day")
         assert found.answer.headline.startswith("Too high since about period 8: 5" if told else "Too high on average: ")
         assert (
-            "correct the predictions with the rows from period 8 on alone (recalibrate)." in found.answer.details[-1]
+            "correct the predictions with the rows since period 8 (recalibrate)." in found.answer.details[-1]
         ) is told
         assert found.answer.details[-1].startswith(
             "Do: find out whether something changed. " if not told else "Do: find out what changed. "
@@ -182,7 +183,7 @@ def test_few_groups_hear_what_is_known_and_not_an_option():
     assert abs(value - ratio) <= 0.005
     assert low - 0.01 <= least <= low
     assert high <= most <= high + 0.01
-    assert "groups are too few (12 count as 1" in found.answer.headline
+    assert "groups are too few (there are 12, and 30 are needed; " in found.answer.headline
     assert found.answer.details[1].startswith("Do: collect rows of about 2")
     assert "max-weight" not in found.answer.sentence
     assert "not known" not in found.answer.sentence
@@ -207,7 +208,7 @@ def censored_in_groups(sizes, off):
             [100] * 12,
             0.0,
             "too few rows",
-            r"No sign of error, but groups are too few \(12 count as \d+; 30 are needed; [0-9,]+ rows\)\.",
+            r"No sign of error, but groups are too few \(there are 12, and 30 are needed; [0-9,]+ rows\)\.",
             [r"For every 100 events predicted \d+ happened", r"Do: collect rows of about \d+ more groups before you"],
         ),
         (
@@ -348,3 +349,58 @@ def test_two_models_in_few_groups_are_told_what_to_do():
         "and b (too low)."
     )
     assert next(row[1:] for row in found.facts() if row[0] == "what to do") == ("collect more groups",) * 2
+
+
+def gate_of(frame, **options):
+    return check_opened(OpenedFrame(frame), GateRequest(**{"y_true": "y", "y_prob": "p", **options}), Listener())
+
+
+@pytest.mark.parametrize(("y", "said"), [(0, "are 0: no event."), (1, "are 1: nothing but events.")])
+def test_outcomes_without_weight_are_none(y, said, capsys):
+    # "All 500 outcomes are 0" was said where half of them were 1, without weight; the gate said nothing.
+    rng = np.random.default_rng(0)
+    weight = np.repeat([1.0, 0.0], 250)
+    frame = pd.DataFrame({"y": np.where(weight > 0.0, y, 1 - y), "p": rng.random(500), "w": weight})
+    found = audit(frame["y"], frame["p"], sample_weight=weight, n_resamples=39)
+    assert found.answer.headline.startswith(f"All outcomes with weight {said}")
+    told = []
+    listener = Listener(note=told.append)
+    request = GateRequest(y_true="y", y_prob="p", sample_weight="w", max_weight=1.0)
+    rows = check_opened(OpenedFrame(frame), request, listener).rows.sentence
+    assert f"All outcomes with weight {said}" in told
+    assert rows.count("500 rows") == 1
+    assert "250 rows" not in rows
+
+
+def test_trials_are_counted_as_outcomes_and_rows_as_rows():
+    rng = np.random.default_rng(1)
+    p, trials = rng.beta(1.0, 3.0, 3_000), rng.integers(1, 15, 3_000)
+    y = rng.binomial(trials, p**1.3) / trials
+    found = audit(y, p, trials=trials, n_resamples=39)
+    assert found.answer.headline.endswith(f"({trials.sum():,} outcomes).")
+    frame = pd.DataFrame({"y": y, "p": p, "n": trials})
+    said = gate_of(frame, trials="n", max_weight=14.0).checks[0].sentence
+    assert "3,000 rows" in said
+    assert f"({trials.sum():,} outcomes)" in said
+
+
+def test_the_code_for_followed_rows_makes_their_outcomes():
+    rng = np.random.default_rng(2)
+    p = rng.beta(2.0, 5.0, 3_000)
+    came = -730.0 * rng.exponential(size=3_000) / np.log1p(-(p**1.4))
+    left = rng.uniform(200.0, 1500.0, 3_000)
+    rows = pd.DataFrame({"days": np.minimum(came, left), "died": (came <= left) * 1, "p": p})
+    found = audit_table(rows, y_prob="p", time="days", event="died", horizon=730.0, random_state=0)
+    names = {"rows": rows, "y_prob": rows["p"], "new_y_prob": rows["p"]}
+    exec(code(found), names)
+    expected = found.advice.recalibrator.predict(rows["p"])
+    np.testing.assert_allclose(names["better"], expected, rtol=1e-6)
+
+
+def test_an_example_counts_what_happened_and_estimates_what_will(rows):
+    found = audit(rows["y"], rows["p"])
+    for each in found.regions:
+        inside = rows["p"].between(each.low, each.high)
+        assert each.happened == pytest.approx(rows["y"][inside].mean())
+        assert abs(each.estimate - each.predicted) < abs(each.happened - each.predicted) + 0.02
+        assert f"about {rate(each.estimate)} happen" in found.answer.headline or each not in found.answer.examples

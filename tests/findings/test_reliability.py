@@ -111,7 +111,7 @@ def test_the_axis_is_of_log_odds_where_most_rows_are_in_corners():
 @given(errors=st.lists(st.floats(-1.0, 1.0), max_size=6))
 def test_a_direction_is_never_named_against_the_ranges(direction, errors):
     """A naive twin: ranges with at least a tenth of the largest error, from the lowest up."""
-    regions = [Region(k / 9, k / 9 + 0.1, 0.0, e, None, 10, 0.5, 3.0) for k, e in enumerate(errors)]
+    regions = [Region(k / 9, k / 9 + 0.1, 0.0, 0.0, e, None, 10, 0.5, 3.0) for k, e in enumerate(errors)]
     shuffled = [regions[k] for k in np.random.default_rng(0).permutation(len(regions))]
     found = _agreed(direction, tuple(shuffled))
     large = [e for e in errors if abs(e) >= 0.1 * max(map(abs, errors))]

@@ -243,17 +243,20 @@ def test_what_only_a_test_settles_is_not_said_without_one(tmp_path_factory, samp
 @pytest.mark.parametrize(
     ("share", "low", "said"),
     [
-        (0.9, 0.2, " near 30%: 10% happened (10 rows)"),
+        (0.9, 0.2, " near 30%: about 10% happen (10 rows)"),
         (0.91, 0.2, " on average: 60% predicted, 50% happened (70 rows)"),
-        (0.9, 0.4, " at 40%: 10% happened (10 rows)"),
+        (0.9, 0.4, " at 40%: about 10% happen (10 rows)"),
     ],
 )
 def test_an_example_of_nearly_all_rows_is_their_mean(share, low, said):
-    where = Region(low, 0.4, 0.3, 0.1, None, 10, share, 3.0)
+    where = Region(low, 0.4, 0.3, 0.15, 0.1, None, 10, share, 3.0)
     places = Places("too high", (where,), 0.6, 0.5, 70, classes=False)
     means = " on average: 60% predicted, 50% happened (70 rows)"
     assert places.sentence(places.examples()) == f"Too high{said}."
     assert places.sentence(()) == f"Too high{means}."
     assert replace(places, direction="too low").sentence(()) == "Too low."
     of_classes = replace(places, classes=True).sentence(places.examples())
-    assert of_classes == f"Too confident of the likeliest class{said.replace('happened', 'were right')}."
+    assert (
+        of_classes
+        == f"Too confident of the likeliest class{said.replace('happened', 'were right').replace('happen ', 'are right ')}."
+    )

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import diagram, draw_diagram
+from calibrant.report.diagram import diagram, draw_density, draw_diagram
 from calibrant.report.frame import limits
 
 
@@ -42,7 +43,7 @@ def test_the_headline_is_marked_and_lines_are_told_apart_in_grey():
     assert len({named[each].get_linestyle() for each in ("isotonic", "estimated rate")}) == 2
     (ring,) = [line for line in ax.lines if line.get_label() == "headline"]
     first = found.answer.examples[0]
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (first.predicted, first.happened)
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (first.predicted, first.estimate)
     assert "headline" not in draw_diagram(found).get_legend_handles_labels()[1]
 
 
@@ -71,3 +72,13 @@ def test_the_cursor_is_told_where_the_axis_lies_in_the_picture():
     across = [float(x) for x, _ in re.findall(r"[ML] ([\d.]+) ([\d.]+)", spine)]
     assert (left, right) == pytest.approx((min(across) / float(width), max(across) / float(width)), abs=1e-4)
     assert ends == (0.0, 1.0)
+
+
+def test_one_prediction_with_nearly_all_weight_has_a_bar():
+    v = np.r_[0.5, np.linspace(0.01, 0.99, 40)]
+    found = audit(np.ones(41), v, sample_weight=np.r_[1e4, np.ones(40)], n_resamples=0)
+    assert found.reliability.prediction.size == 1
+    ax = Figure().subplots()
+    draw_density(found, ax)
+    (bar,) = ax.patches
+    assert bar.get_height() == found.reliability.count[0] > 0

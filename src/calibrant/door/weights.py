@@ -140,11 +140,11 @@ def check_effective(outcome: IntArray, weight: FloatArray) -> None:
         if rows < LEAST_EFFECTIVE:
             raise InputError(
                 "sample_weight",
-                f"leaves the equal of {rows:.3g} rows {what} the event ((sum w)^2 / sum w^2). Weights may tell "
-                f"outcomes, so both are drawn again together, which needs {LEAST_EFFECTIVE:g} of each",
+                f"rows {what} the event are worth {rows:.3g} rows of equal weight ((sum w)^2 / sum w^2), and "
+                f"{LEAST_EFFECTIVE:g} are needed, for weights may tell outcomes",
                 allowed=Ways(
-                    "more rows; or outcome_free_weights=True, if weights say nothing of outcomes at a given prediction",
-                    "more rows; or --outcome-free-weights, if weights say nothing of outcomes at a given prediction",
+                    "give more rows, or outcome_free_weights=True if weights tell no outcomes at a given prediction",
+                    "give more rows, or --outcome-free-weights if weights tell no outcomes at a given prediction",
                 ),
             )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.door.censoring import LEAST_FOLLOWED
 from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
@@ -17,6 +18,7 @@ from calibrant.recalibration.curves.base import title_of
 from calibrant.resampling.redraw import LEAST_GROUPS
 
 if TYPE_CHECKING:
+    from calibrant.door.premises import Followed
     from calibrant.findings.results import Audit
     from calibrant.recalibration.gain import RecalibrationGain
 
@@ -99,9 +101,7 @@ def _on_recent(audit: Audit) -> str:
     """Advise on predictions that err since some period."""
     _, from_then = split_by_alarm(audit)
     when = period_in_words(from_then.first)
-    return (
-        f"find out what changed. If it lasts, correct the predictions with the rows from {when} on alone (recalibrate)."
-    )
+    return f"find out what changed. If it lasts, correct the predictions with the rows since {when} (recalibrate)."
 
 
 def _no_more_than(gain: RecalibrationGain) -> str:
@@ -206,13 +206,27 @@ def code(audit: Audit) -> str | None:
     """Lines of Python that do what is advised; None where no recalibration is."""
     where = _to_repair(audit)
     if where is None:
-        return audit.advice.code
+        advised = audit.advice.code
+        return advised if advised is None or audit.followed is None else _outcomes_at_horizon(audit.followed) + advised
     y_true, y_prob = (audit.columns.get(each, each) for each in ("y_true", "y_prob"))
     return (
         "from calibrant import SegmentRecalibrator\n"
         f"repair = SegmentRecalibrator({y_prob!r}, features={list(where.features)!r})\n"
         f"repair.fit(rows, rows[{y_true!r}])  # rows kept for this\n"
         "better = repair.predict_proba(new_rows)[:, 1]"
+    )
+
+
+def _outcomes_at_horizon(followed: Followed) -> str:
+    """Lines that make outcomes and weights of followed rows."""
+    more = [] if followed.strata is None else [f"strata=rows[{followed.strata!r}]"]
+    if followed.least_followed != LEAST_FOLLOWED:
+        more.append(f"least_followed={followed.least_followed!r}")
+    columns = f"rows[{followed.time!r}], rows[{followed.event!r}]"
+    return (
+        "from calibrant import censored_outcomes\n"
+        f"known = censored_outcomes({', '.join((columns, f'{followed.horizon!r}', *more))})\n"
+        "y_true, sample_weight = known.y_true, known.sample_weight\n"
     )
 
 

@@ -45,6 +45,7 @@ from calibrant.findings.words import (
     sentence,
     share_of_score,
     short_pvalue,
+    unit,
 )
 from calibrant.inference.bounds.gate import GateResult, asked, at_most, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
@@ -149,6 +150,13 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
     return said
 
 
+def _worth_of_groups(n_groups: int, worth: float) -> str:
+    """How many groups there are, what unlike ones are worth, and how many are needed."""
+    if n_groups < LEAST_GROUPS:
+        return f"there are {n_groups:,}, and {LEAST_GROUPS} are needed"
+    return f"these {n_groups:,} tell no more than {math.floor(worth)} alike, and {LEAST_GROUPS} such are needed"
+
+
 def by_groups(line: GroupLine, *, classes: bool) -> str:
     """The direction that few groups prove, and its ground: events for every 100, the slope, or both."""
     assert line.direction is not None
@@ -168,7 +176,7 @@ def _odd_rows(audit: Audit) -> list[str]:
     if audit.n_distinct <= 2 and np.isin(at, (0.0, 1.0)).all():
         told.append(LABELS)
     if audit.auc is None:
-        told.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5))
+        told.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5, weighted=audit.weighted))
     return told
 
 
@@ -183,10 +191,9 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     if answer.state == "too few rows":
-        rows, groups = counted(audit.n_rows, "row"), audit.group_line
+        rows, groups = counted(audit.n_rows, unit(audit)), audit.group_line
         if groups is not None and (answer.interval is None or answer.pvalue is None):
-            worth = f"{audit.n_groups or 0:,} count as {math.floor(groups.worth)}"
-            few = f"groups are too few ({worth}; {LEAST_GROUPS} are needed; {rows})"
+            few = f"groups are too few ({_worth_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
             return f"{_NOT_SEEN[answer.state]}, but {few}."
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
     if _by_classes(answer, audit):
@@ -222,7 +229,7 @@ def _told_by_parts(answer: Answer, audit: Audit) -> bool:
 def _places(answer: Answer, audit: Audit) -> Places:
     """Which way predictions err, and where, by the curve."""
     rates = audit.mean_prediction, audit.base_rate, audit.n_rows
-    return Places(answer.direction, audit.regions, *rates, audit.classes is not None)
+    return Places(answer.direction, audit.regions, *rates, audit.classes is not None, unit(audit))
 
 
 def _of_one_segment(where: Blamed) -> str:
@@ -283,7 +290,7 @@ def _at_most(answer: Answer, audit: Audit, *, rows: bool = False) -> str:
     """The upper end beside the limit that it keeps to; with the number of rows where no other sentence has it."""
     assert answer.interval is not None
     most, limit = at_most(answer.interval, answer.max_distance), as_points(asked(answer.max_distance))
-    of = f"; {counted(audit.n_rows, 'row')}" if rows else ""
+    of = f"; {counted(audit.n_rows, unit(audit))}" if rows else ""
     sure = f"{confidence(audit.level)} confidence{of}{_rare(audit)}"
     return f"{most} on average, {_below(answer)} the limit of {limit} ({sure})"
 

@@ -138,13 +138,15 @@ class Comparison(Finding):
 
     def _advice(self, better: str = "", worse: str = "") -> str:
         """What to do about each: first those to correct, then those without a sign of error, then others."""
-        correct, few, fine, other = [], [], [], []
+        correct, few, unseen, fine, other = [], [], [], [], []
         for name, audit in zip(self.names, self.audits, strict=True):
             answer = audit.answer
             if answer.action == "recalibrate":
                 correct.append(name if answer.direction is None else f"{name} ({answer.direction})")
             elif answer.action == "collect more rows" and answer.direction is not None:
                 few.append(f"{name} ({answer.direction})")
+            elif answer.action == "collect more rows" and audit.group_line is not None:
+                unseen.append(name)
             elif answer.state in ("no evidence", "too few rows") and answer.action != "look at the parts":
                 fine.append(f"{name} shows {state_in_words(answer)}")
             else:
@@ -156,6 +158,8 @@ class Comparison(Finding):
         if few:
             alone = level_and_slope(classes=self.audits[0].classes is not None)
             before = f"{before}; " * bool(before) + f"collect rows of more groups; until then {alone} of {_and(few)}"
+        if unseen:
+            before = f"{before}; " * bool(before) + f"collect rows of more groups before you rely on {_and(unseen)}"
         said = "; ".join([*([before] if before else []), *fine, *other])
         return f"{DO if before else ''}{said}."
 

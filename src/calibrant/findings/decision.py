@@ -296,7 +296,7 @@ def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
     if direction not in ("too high", "too low", None) or audit.weighted or test is None or not test.reject:
         return None
     low = audit.base_rate > audit.mean_prediction if direction is None else direction == "too low"
-    if any((each.happened > each.predicted) != low for each in audit.regions):
+    if any((each.direction == "low") != low for each in audit.regions):
         return None
     named, found = _named(audit), _found(audit)
     alone = (part for part in (*named[:1], *found[:1]) if not _others_err(part, [*named, *found]))

@@ -1,8 +1,8 @@
 """Where predictions err, in numbers and in words: ranges fixed beforehand, with the posterior of the averaged map.
 
 The ranges have round ends that no outcome decides; where there are few distinct predictions each of them is one. A
-range has the mean outcome under curves drawn from the posterior, which shrinks it for having been picked, and its
-interval. Only ranges count whose mean error is larger than `_CLEAR` of its posterior standard deviations.
+range has the rate that the averaged map estimates, which shrinks it for having been picked, with its interval, and the
+rate that was counted. Only ranges count whose mean error is larger than `_CLEAR` of its posterior standard deviations.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ class Region(Result):
     predicted : float
         Weighted mean of its predictions.
     happened : float
-        Mean outcome there by the averaged map: the posterior mean, shrunk towards what was predicted.
+        Weighted mean of its outcomes.
+    estimate : float
+        Rate of the event there by the averaged map: the posterior mean, shrunk towards what was predicted.
     interval : Interval or None
-        Holds the mean outcome of the range with posterior probability 1 - level. None for event rates, whose trials
-        are not known.
+        Holds that rate with posterior probability 1 - level. None for event rates, whose trials are not known.
     n_rows : int
         Rows in it.
     share : float
         Its share of the weight.
     errors : float
-        Posterior standard deviations between `predicted` and `happened`.
+        Posterior standard deviations between `predicted` and `estimate`.
 
     See Also
     --------
@@ -66,6 +67,7 @@ class Region(Result):
     high: float
     predicted: float
     happened: float
+    estimate: float
     interval: Interval | None
     n_rows: int
     share: float
@@ -73,8 +75,8 @@ class Region(Result):
 
     @property
     def mean_error(self) -> float:
-        """Mean outcome minus mean prediction: negative where predictions are too high."""
-        return self.happened - self.predicted
+        """The estimate minus the mean prediction: negative where predictions are too high."""
+        return self.estimate - self.predicted
 
     @property
     def direction(self) -> str:
@@ -103,9 +105,10 @@ class Region(Result):
 
     @property
     def rates_in_words(self) -> str:
-        """Say what was predicted and what happened, with the interval."""
-        likely = "" if self.interval is None else f", likely {rate(self.interval.low)} to {rate(self.interval.high)}"
-        return f"{rate(self.predicted)} predicted, {rate(self.happened)} happened{likely}"
+        """Say what was predicted, what happened, and what the curve estimates, with the interval."""
+        likely = "" if self.interval is None else f" ({rate(self.interval.low)} to {rate(self.interval.high)})"
+        happened = f"{rate(self.happened)} happened; on new rows likely {rate(self.estimate)}{likely}"
+        return f"{rate(self.predicted)} predicted, {happened}"
 
     def summary(self) -> str:
         """The range, what was predicted, and what happened."""
@@ -130,11 +133,13 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
 
     mean = np.add.reduceat(in_part * expit(curve.curves(x, _DRAWS, np.random.default_rng(_SEED))), to_range, axis=1)
     mean /= inside
-    happened, spread = mean.mean(axis=0), np.maximum(mean.std(axis=0), 1e-12)
+    inner = np.add.reduceat(sample.weight, first)
+    happened = np.add.reduceat(sample.weighted_outcome, first) / np.maximum(inner, 1e-300)
+    estimate, spread = mean.mean(axis=0), np.maximum(mean.std(axis=0), 1e-12)
     low, high = np.quantile(mean, [level / 2.0, 1.0 - level / 2.0], axis=0)
     share, count = np.add.reduceat(mass, first), np.add.reduceat(sample.count, first)
     rows = np.minimum(count, share * curve.cells_.rows.sum())
-    clear = np.abs(happened - predicted) / spread
+    clear = np.abs(estimate - predicted) / spread
     off = np.flatnonzero((clear > _CLEAR) & (rows >= _FEWEST * (1.0 - 1e-9)) & (share >= _LEAST_SHARE))
     last = first + size - 1
     return tuple(
@@ -142,7 +147,8 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
             low=float(v[first[k]]),
             high=float(v[last[k]]),
             predicted=float(predicted[k]),
-            happened=float(happened[k]),
+            happened=min(1.0, float(happened[k])),
+            estimate=float(estimate[k]),
             interval=Interval(float(low[k]), float(high[k])) if sample.binary else None,
             n_rows=round(float(count[k])),
             share=min(1.0, float(share[k])),
@@ -185,6 +191,7 @@ class Places:
     happened: float
     n_rows: int
     classes: bool
+    unit: str = "row"  # what n_rows counts: of trials, outcomes
 
     def examples(self) -> tuple[Region, ...]:
         """Choose the ranges to name: the clearest in the direction, and for faults to both sides the clearest of each.
@@ -201,7 +208,8 @@ class Places:
             other = [each for each in self.regions if each not in one_way]
             if sum(each.share for each in one_way) > _MOST:
                 low, high = min(each.low for each in one_way), max(each.high for each in one_way)
-                same = [Region(low, high, self.predicted, self.happened, None, self.n_rows, 1.0, one_way[0].errors)]
+                rates = self.predicted, self.happened, self.happened
+                same = [Region(low, high, *rates, None, self.n_rows, 1.0, one_way[0].errors)]
             return (*same[:1], *(each for each in other[:1] if same and each.errors >= _SURE))
         others = [each for each in large if each.direction != large[0].direction]
         return (large[0], *others[:1])
@@ -224,33 +232,31 @@ class Places:
 
     def backwards(self) -> str:
         """That events are rarer where predictions are higher, with the clearest example."""
-        wrong = [each for each in large_ones(self.regions) if (each.predicted - 0.5) * (each.happened - 0.5) < 0.0]
+        wrong = [each for each in large_ones(self.regions) if (each.predicted - 0.5) * (each.estimate - 0.5) < 0.0]
         where = "the higher the prediction, the rarer the event"
         if wrong:
-            share, rows = _happened(rate(wrong[0].happened), self.classes), counted(wrong[0].n_rows, "row")
+            share, rows = _happens(rate(wrong[0].estimate), self.classes), counted(wrong[0].n_rows, self.unit)
             where = f"where {rate(wrong[0].predicted)} is predicted, {share} ({rows})"
         return f"Backwards, as if yes and no were swapped: {where}."
 
     def _for_example(self, examples: tuple[Region, ...]) -> str:
         """The clearest place, and for two-sided faults the clearest on the other side."""
-        of_all = f" on average: {rates_in_words(self.predicted, self.happened, self.n_rows, self.classes)}"
+        of_all = f" on average: {rates_in_words(self.predicted, self.happened, self.n_rows, self.classes, self.unit)}"
         if not examples:
             right = (self.happened > self.predicted) == (self.direction == "too low")
             return of_all if self.direction in _SIDES and right else ""
         first, *others = examples
         if self.direction in _SIDES:
             same = of_all if first.share > _MOST else f" {self._near(first)}"
-            return same + "".join(
-                f"; too {'low' if each.happened > each.predicted else 'high'} {self._near(each)}" for each in others
-            )
+            return same + "".join(f"; too {each.direction} {self._near(each)}" for each in others)
         near = "; ".join(self._near(each).replace(":", ",", 1) for each in examples)
         return f". {near[0].upper()}{near[1:]}"
 
     def _near(self, where: Region) -> str:
-        """A range of predictions: what is predicted there, what happened, and in how many rows."""
-        says, share = two_rates(where.predicted, where.happened)
+        """A range of predictions: what is predicted there, what happens by the curve, and how many rows there were."""
+        says, share = two_rates(where.predicted, where.estimate)
         place = f"at {rate(where.low)}" if where.low == where.high else f"near {says}"
-        return f"{place}: {_happened(share, self.classes)} ({counted(where.n_rows, 'row')})"
+        return f"{place}: {_happens(share, self.classes)} ({counted(where.n_rows, self.unit)})"
 
 
 def large_ones(regions: tuple[Region, ...]) -> tuple[Region, ...]:
@@ -265,14 +271,15 @@ def of_no_use(instead: str, *, better: bool) -> str:
     return f"Of no proved use: predicting {instead} for every row {does}."
 
 
-def rates_in_words(predicted: float, happened: float, n_rows: int, classes: bool) -> str:
-    """Say what is predicted and what happens, or is right, in so many rows."""
+def rates_in_words(predicted: float, happened: float, n_rows: int, classes: bool, unit: str = "row") -> str:
+    """Say what was predicted and what happened, or was right, in so many rows."""
     expectation, share = two_rates(predicted, happened)
-    return f"{expectation} predicted, {_happened(share, classes)} ({counted(n_rows, 'row')})"
+    return f"{expectation} predicted, {share} {'were right' if classes else 'happened'} ({counted(n_rows, unit)})"
 
 
-def _happened(share: str, classes: bool) -> str:
-    return f"{share} {'were right' if classes else 'happened'}"
+def _happens(share: str, classes: bool) -> str:
+    """What the curve estimates: a count would be "happened"."""
+    return f"about {share} {'are right' if classes else 'happen'}"
 
 
 def two_rates(one: float, other: float) -> tuple[str, str]:

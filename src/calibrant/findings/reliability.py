@@ -195,7 +195,8 @@ def places_of(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: fl
     regions, predicted = regions_of(sample, curve, level), min(1.0, dot(sample.mass(), sample.prediction))
     happened = min(1.0, max(0.0, predicted + float(sample.residual().sum())))
     direction = _agreed(direction_of(curve, level), regions)
-    return Places(direction, regions, predicted, happened, sample.n_rows, classes)
+    unit = "row" if rows is None or rows.trials is None else "outcome"
+    return Places(direction, regions, predicted, happened, sample.n_rows, classes, unit)
 
 
 def _no_band(sample: Sample, rows: Rows | None) -> str | None:

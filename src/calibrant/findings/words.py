@@ -15,6 +15,7 @@ from calibrant.segments.request import MIN_ROWS
 if TYPE_CHECKING:
     from calibrant.drift.monitor import MonitorReading
     from calibrant.drift.periods import Period
+    from calibrant.findings.results import Audit
     from calibrant.segments.by_column import Segment
     from calibrant.segments.results import FoundSegment, FoundSegments
 
@@ -140,8 +141,15 @@ MAX_WEIGHT = "--max-weight (in Python max_weight)"
 LABELS = "Every prediction is 0 or 1: these look like labels, not probabilities."
 
 
-def one_outcome(n_rows: int, *, events: bool) -> str:
-    """That all rows have the same outcome."""
+def unit(audit: Audit) -> str:
+    """What its number of rows counts: of trials, outcomes."""
+    return "outcome" if audit.trials else "row"
+
+
+def one_outcome(n_rows: int, *, events: bool, weighted: bool = False) -> str:
+    """That all rows have the same outcome, or all of those that weigh anything."""
+    if weighted:
+        return f"All outcomes with weight are {events:d}: {'nothing but events' if events else 'no event'}."
     if n_rows == 1:
         return f"There is one row, and its outcome is {events:d}."
     return f"All {n_rows:,} outcomes are {events:d}: {'nothing but events' if events else 'no event'}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from calibrant.decisions.line import group_line
@@ -39,23 +40,24 @@ def asides(
     all_classes: MulticlassSample | None = None,
     misplaced: float = 0.0,
     max_weight: float | None = None,
+    max_distance: float | None = None,
 ) -> Asides:
     """What an audit says of the same rows, by the same curve, test and table of cases.
 
     `rows` are the sample's one by one where weights, trials or groups tell them apart. Of a sketch's cells `misplaced`
     is what rounding may have misplaced. With `classes` rows are those of the top label, whose costs are not asked; of
-    `all_classes` it is said where single ones are off.
+    `all_classes` it is said where single ones are off, by the limit that was given or by their own.
     """
     sample = sample if rows is None else rows.sample
     if not sample.binary or gate.verdict == "undecided":
         return Asides()
     if classes and gate.verdict == "within":
-        return Asides() if all_classes is None else _of_classes(all_classes, gate.level)
+        return Asides() if all_classes is None else _of_classes(all_classes, gate.level, max_distance)
     curve = fitted_curve(sample, rows)
     line = None if rows is None else group_line(rows, gate.level)
     few = "" if line is None or line.direction is None else by_groups(line, classes=classes)
     if gate.verdict == "beyond":
-        return Asides(where=_where(sample, rows, curve, gate.level, classes) or few)
+        return Asides(where=_where(gate, sample, rows, curve, classes) or few)
     if few:
         return Asides(warning=f"{few[0].lower()}{few[1:]}", action=f"{level_and_slope(classes=classes)} {_FEW}")
     two = may_gain(sample)
@@ -78,18 +80,18 @@ def asides(
         error = f"an error, within the limit ({p_in_words(test.pvalue, gate.level)})"
     recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
     return Asides(
-        warning=f"{error}: {near}. {_where(sample, rows, curve, gate.level, classes)}".rstrip(),
+        warning=f"{error}: {near}. {_where(gate, sample, rows, curve, classes)}".rstrip(),
         action="correct the predictions all the same before you use them; calibrant audit prints the code."
         if recalibrates
         else "do not use the predictions before you have seen what calibrant audit says of them.",
     )
 
 
-def _of_classes(sample: MulticlassSample, level: float) -> Asides:
+def _of_classes(sample: MulticlassSample, level: float, max_distance: float | None) -> Asides:
     """That single classes are off where the top label passes, as an audit finds them."""
     from calibrant.findings.classes import single_classes  # with tests that few gates need
 
-    questions, result, state = single_classes(sample, level)
+    questions, result, state = single_classes(sample, level, max_distance)
     if state != "worth correcting":
         return Asides()
     off = [each for each in questions if each.qvalue is not None and each.qvalue <= result.level]
@@ -98,11 +100,13 @@ def _of_classes(sample: MulticlassSample, level: float) -> Asides:
     return Asides(warning=f"single classes are off, {worst.name} farthest (by {size}).", action=_SEE_CLASSES)
 
 
-def _where(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: float, classes: bool) -> str:
+def _where(gate: GateResult, sample: Sample, rows: Rows | None, curve: AveragedCurve, classes: bool) -> str:
     """Say which way predictions err, and where, as an audit's headline does; empty where a curve cannot tell."""
-    places = places_of(sample, rows, curve, level, classes=classes)
+    places, level = places_of(sample, rows, curve, gate.level, classes=classes), gate.level
     if places is None:
         return ""
+    if places.unit == "row":  # those without weight, too
+        places = replace(places, n_rows=gate.n_rows)
     if not classes and may_gain(sample):
         choice = choose_on_sample(sample, rows, True, level, curve=curve)
         if choice.direction == "wrong":

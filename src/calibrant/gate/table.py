@@ -55,7 +55,7 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     read, names = read_opened(table, request, listener)
     listener.stage("Bounds")
     with named_as_in_table(table, names):
-        return decided(read, with_limit(read, request, listener), listener)
+        return decided(read, with_limit(read, request, listener), listener, given=request.max_distance)
 
 
 def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: GateRequest, listener: Listener) -> None:
@@ -214,8 +214,11 @@ def with_limit(read: Read, request: GateRequest, listener: Listener) -> GateRequ
     return replace(request, max_distance=limit)
 
 
-def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 1) -> Check:
-    """The check of rows that were read; "beyond" takes one of so many shares of the level."""
+def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 1, given: float | None = None) -> Check:
+    """The check of rows that were read; "beyond" takes one of so many shares of the level.
+
+    The `given` limit is that of single classes, too; without it each has its own.
+    """
     from calibrant.gate.asides import asides  # with all that an audit advises by
 
     limit, level = request.max_distance, request.level
@@ -230,7 +233,10 @@ def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 
         sample = Rows.of(read.y_true, read.y_prob).sample
         _say_odd(sample, limit, listener)
         gate = calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
-        return _check(gate, asides(gate, sample, None, classes=bool(read.classes), all_classes=read.all_classes))
+        beside = asides(
+            gate, sample, None, classes=bool(read.classes), all_classes=read.all_classes, max_distance=given
+        )
+        return _check(gate, beside)
     weighing = _weighing(read, request)
     sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
     _say_odd(sample, limit, listener)
@@ -246,6 +252,7 @@ def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 
             classes=bool(read.classes),
             all_classes=read.all_classes,
             max_weight=request.max_weight,
+            max_distance=given,
         ),
     )
 
@@ -269,8 +276,10 @@ def _say_odd(sample: Sample, limit: float, listener: Listener) -> None:
     """Say so of labels, of a single outcome, and of a limit that lets a constant pass which predicts 0 or 1."""
     if np.isin(sample.prediction, (0.0, 1.0)).all():
         listener.note(LABELS)
-    if sample.ones.sum() in (0, sample.n_rows):
-        listener.note(one_outcome(sample.n_rows, events=bool(sample.ones.any())))
+    happened = sample.weighted_outcome
+    if not happened.any() or np.array_equal(happened, sample.weight):
+        weighted = sample.weights_differ and sample.n_rows > 1
+        listener.note(one_outcome(sample.n_rows, events=bool(happened.any()), weighted=weighted))
     listener.premise("loose_limit", loose_limit_of(sample, limit))
 
 

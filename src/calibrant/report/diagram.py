@@ -50,7 +50,7 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None, examples: Sequence[Reg
     ax = ax if ax is not None else new_axes()
     table = audit.reliability
     low, high = limits(audit)
-    bottom, top = heights(table, low, high, [audit.base_rate, *(each.happened for each in examples)])
+    bottom, top = heights(table, low, high, [audit.base_rate, *(each.estimate for each in examples)])
     set_axis(ax, table.axis, (low, high), (bottom, top))
     draw_diagonal(ax, table.axis, (low, high))
     if table.kind == "curve":
@@ -187,7 +187,7 @@ def _draw_examples(examples: Sequence[Region], ax: Axes, bottom: float, ends: tu
         label: dict[str, Any] = {"label": "headline"} if k == 0 else {}
         ring: dict[str, Any] = {"marker": "o", "ls": "", "ms": 9, "mfc": "none", "mew": 1.8, "zorder": 6}
         across = min(max(each.predicted, ends[0]), ends[1])
-        ax.plot([across], [each.happened], color=colour("ink"), clip_on=False, **ring, **label)
+        ax.plot([across], [each.estimate], color=colour("ink"), clip_on=False, **ring, **label)
         bar: dict[str, Any] = {"lw": 3.5, "solid_capstyle": "butt", "clip_on": False, "zorder": 6}
         if each.high > each.low:
             along = np.clip([each.low, each.high], *ends)
@@ -216,7 +216,7 @@ def draw_density(audit: Drawable, ax: Axes, look: Look = ALONE) -> Axes:
     """Draw how many rows each prediction, or each small range of predictions, has; of one of several as an outline."""
     table = audit.reliability
     low, high = limits(audit)
-    if table.kind == "levels":
+    if table.kind == "levels" or table.prediction.size == 1:
         width = 0.012 * (high - low)
         rows, left, widths = table.count, table.prediction - width / 2.0, np.full(table.count.size, width)
     else:

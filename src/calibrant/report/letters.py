@@ -46,7 +46,7 @@ def picture(finding: Audit | Comparison, width: int, marks: Marks) -> list[str]:
 def _of_one(audit: Audit, width: int, marks: Marks) -> list[str]:
     examples, table = audit.answer.examples, audit.reliability
     low, high = limits(audit)
-    grid = Grid.of(width, table.axis, (low, high), heights(table, low, high, [each.happened for each in examples]))
+    grid = Grid.of(width, table.axis, (low, high), heights(table, low, high, [each.estimate for each in examples]))
     if grid is None:
         return []
     legend = [f"{marks.curve} estimated rate"]
@@ -57,7 +57,7 @@ def _of_one(audit: Audit, width: int, marks: Marks) -> list[str]:
     legend.append(f"{marks.diagonal} as predicted")
     grid.curve(table, marks.curve)
     for each in examples:
-        grid.put(each.predicted, each.happened, marks.example)
+        grid.put(each.predicted, each.estimate, marks.example)
     if examples:
         legend.append(f"{marks.example} headline")
     return grid.lines(marks, legend)

@@ -29,6 +29,7 @@ from calibrant.findings.words import (
     segment_name,
     segments_sorted,
     sentence,
+    unit,
     whole,
 )
 from calibrant.inference.bounds.gate import proved_by
@@ -284,7 +285,7 @@ def reality(audit: Audit) -> list[str]:
 
 def facts(audit: Audit) -> str:
     """Facts about the rows, in a sentence."""
-    rows = counted(audit.n_rows, "row")
+    rows = counted(audit.n_rows, unit(audit))
     weights = ""
     if audit.weighted:
         # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
