@@ -356,7 +356,7 @@ def gate_of(frame, **options):
 
 
 @pytest.mark.parametrize(("y", "said"), [(0, "are 0: no event."), (1, "are 1: nothing but events.")])
-def test_outcomes_without_weight_are_none(y, said, capsys):
+def test_outcomes_without_weight_are_none(y, said):
     # "All 500 outcomes are 0" was said where half of them were 1, without weight; the gate said nothing.
     rng = np.random.default_rng(0)
     weight = np.repeat([1.0, 0.0], 250)

@@ -256,7 +256,5 @@ def test_an_example_of_nearly_all_rows_is_their_mean(share, low, said):
     assert places.sentence(()) == f"Too high{means}."
     assert replace(places, direction="too low").sentence(()) == "Too low."
     of_classes = replace(places, classes=True).sentence(places.examples())
-    assert (
-        of_classes
-        == f"Too confident of the likeliest class{said.replace('happened', 'were right').replace('happen ', 'are right ')}."
-    )
+    right = said.replace("happened", "were right").replace("happen ", "are right ")
+    assert of_classes == f"Too confident of the likeliest class{right}."
