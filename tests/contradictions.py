@@ -220,7 +220,7 @@ def faults(audit):
     check((answer["action"] == "recalibrate") == (fitted and answer["action"] != "check the labels"), "recalibrate")
     fall = re.search(r"should improve by ([0-9.]+)%, likely ([0-9.]+)% to ([0-9.]+)%", said)
     alone = " alone (SegmentRecalibrator)" in said  # one segment, whose own map is not fitted here
-    alone = alone or "If it lasts, correct the predictions with the rows from " in said
+    alone = alone or "If it lasts, correct the predictions with the rows since " in said
     check(chosen != "averaged" or fall is not None or alone or answer["action"] != "recalibrate", "without its gain")
     if fall:
         log = gain["log_loss"]

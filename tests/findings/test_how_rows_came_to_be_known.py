@@ -93,3 +93,11 @@ def test_audit_and_gate_name_the_same_column_of_groups():
     gated = check_opened(OpenedFrame(frame), GateRequest(max_distance=0.1), Listener())
     found = audit_table(frame, n_resamples=0, random_state=0)
     assert gated.premises.perhaps_groups == found.perhaps_groups == "ward_id"
+
+
+def test_what_a_bound_proves_without_a_test_takes_rows_of_one_site_as_independent_too():
+    rng = np.random.default_rng(0)
+    v = rng.random(3_000)
+    frame = pd.DataFrame({"y_true": (rng.random(3_000) < v**3) * 1, "y_prob": v, "site": np.arange(3_000) % 40})
+    found = audit_table(frame, n_resamples=0, random_state=0).answer
+    assert found.details[0].startswith("A bound proves this if rows of one site are independent, without a test. ")

@@ -328,7 +328,7 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
     elif _told_by_parts(answer, audit):
         real = ""  # by the segments
     elif test is None and _beyond(audit.gate):
-        real = "A bound proves this, without a test. "
+        real = f"A bound proves this{_if_independent(audit)}, without a test. "
     elif test is not None and test.reject:
         real = f"{_reality(answer, audit)}. "
     elif test is not None and _beyond(audit.gate):
