@@ -170,9 +170,10 @@ def faults(audit):
     if state not in ("worth correcting", "not tested"):
         check((answer["action"] == "look at the parts") == bool(parts), "parts are off, and nothing follows from it")
     in_parts = answer["action"] == "look at the parts" or "allowing for" in said or "may be false alarms" in said
-    check(("No error that matters" in said) == (state == "no evidence"), "no error that matters")
+    ruled_out = "No error that matters" in said or "Over all rows no error matters" in said
+    check(ruled_out == (state == "no evidence"), "no error that matters")
     check(("No sign of error" in said) == (state == "too few rows"), "no sign of error")
-    sure = "This is not chance" in said or "The error is real" in said
+    sure = "This is not chance" in said
     against = "which calibrated predictions rule out" in said and "No sign of error" not in said
     told = sure or "Chance alone rarely does this" in said or against
     told = told or (beyond and "A bound proves this" in said) or (bool(by_class) and "Single classes are off" in said)

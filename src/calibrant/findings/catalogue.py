@@ -271,15 +271,6 @@ def _reality(answer: Answer, audit: Audit) -> str:
     return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
 
 
-_TOO_SMALL = ", but too small to matter"
-
-
-def _real_but(answer: Answer, audit: Audit) -> str:
-    assert answer.pvalue is not None
-    sure = "The error is real" if answer.pvalue < SURELY else "Chance alone rarely does this"
-    return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
-
-
 def _rare(audit: Audit) -> str:
     """How often the event happens, beside points that are few because it hardly ever, or nearly always, does."""
     common = _RARE <= audit.base_rate <= 1.0 - _RARE or audit.auc is None
@@ -313,7 +304,7 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         hide = "" if answer.interval is None else f" {_may_hide(answer, audit)}"
         return [f"{seen} ({_p(answer, audit)}).{hide}"]
     if answer.state == "no evidence":
-        return [f"{_NOT_SEEN[answer.state]} in all rows together: {_at_most(answer, audit)}."] if parts else []
+        return [f"Over all rows no error matters: {_at_most(answer, audit)}."] if parts else []
     if answer.state == "too few rows":
         overall = f"{_NOT_SEEN[answer.state]} in all rows together{_with_p(answer, audit)}. " if parts else ""
         told = answer.interval is None and audit.group_line is not None  # by the groups' level
@@ -323,8 +314,6 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
     test = audit.tests["calibration_test"].result
     if _by_classes(answer, audit):
         real = f"Classes are tested at one level for all{_if_independent(audit)}. "
-    elif answer.state == "too small to matter" and test is not None and test.reject:
-        real = f"{_real_but(answer, audit)}{_TOO_SMALL}"
     elif _told_by_parts(answer, audit):
         real = ""  # by the segments
     elif test is None and _beyond(audit.gate):
@@ -337,12 +326,10 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         real = f"That does not depend on the test{_if_independent(audit)} ({_p(answer, audit)}). "
     if answer.state == "too small to matter":
         if parts:
-            real = f"{real.removesuffix(_TOO_SMALL)}. " if real.endswith(_TOO_SMALL) else real
             small = f"{real}Over all rows it is small: {_at_most(answer, audit)}."
             parts_too = "" if _told_by_parts(answer, audit) else f" {_those(audit, blamed(audit, answer.direction))}"
             return [f"{small}{parts_too}"]
-        small = real if real.endswith(_TOO_SMALL) else f"{real}It is too small to matter"
-        return [f"{small}: {_at_most(answer, audit)}."]
+        return [f"{real}The error is too small to matter: {_at_most(answer, audit)}."]
     if answer.action == "check the labels":
         return [real.strip()] if real else []
     return [f"{real}{_how_far(answer, audit)}"]
