@@ -86,3 +86,9 @@ def test_a_band_has_as_many_redraws_as_its_level_needs():
     assert band_of_sample(sample, np.array([0.3]), 0.1, 19, 0).level == 0.1
     with pytest.raises(InputError, match="n_resamples: is 18"):
         band_of_sample(sample, np.array([0.3]), 0.1, 18, 0)
+
+
+def test_without_resamples_there_is_no_band():
+    found = acting_from_sample(Sample.from_columns(*drawn(200)), 0.3, 0.05, 0, 0)
+    assert found.band is None
+    assert found.no_band == "no resamples were asked for"

@@ -541,6 +541,7 @@ def test_predictions_that_are_the_wrong_way_round_are_called_backwards():
         (100, 0.90, 0.536, False),  # the rest is off by more than two deviations and a fifth of the error
         (100, 0.90, 0.530, True),  # by less than two deviations
         (100, 0.90, 0.551, False),  # by more than matters
+        (9, 0.60, 0.5001, True),  # of the one event that is too many, nearly all are its own
     ],
 )
 def test_a_part_is_to_blame_for_half_the_error_or_more_where_the_rest_errs_by_chance_or_a_fifth(

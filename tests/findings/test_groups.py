@@ -22,6 +22,7 @@ from calibrant import (
     smooth_calibration_error,
 )
 from calibrant.cli.app import app
+from calibrant.findings.arrays import given
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -280,3 +281,13 @@ def test_hospitals_whose_signs_say_too_little_have_level_and_slope():
     assert "No sign of error (" not in found.answer.headline
     half = hospital < 20
     assert audit(y[half], p[half], groups=hospital[half], n_resamples=99).answer.direction == found.answer.direction
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("most", [None, 9.0])
+def test_sampling_fractions_say_what_a_row_weighs_and_not_what_a_group_does(grouped, most):
+    y, v = np.tile([0.0, 1.0], 30), np.linspace(0.1, 0.9, 60)
+    found = given(
+        y, v, groups=np.arange(60) // 2 if grouped else None, max_weight=most, sampling_fractions={0: 0.25, 1: 1.0}
+    )
+    assert (found.draws is None) == (grouped and most is None)

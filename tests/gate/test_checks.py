@@ -15,6 +15,7 @@ from calibrant import (
     CalibrationSketch,
     FileError,
     InputError,
+    Interval,
     calibration_gate,
     compare_calibration,
     population_bounds,
@@ -24,10 +25,11 @@ from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.gate import checks
+from calibrant.gate.asides import Asides
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
-from calibrant.inference.bounds.gate import GateResult
+from calibrant.inference.bounds.gate import GateResult, needs
 from calibrant.inference.comparison.not_worse import NotWorse, Predictor
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
 from calibrant.segments.evidence import Stakes, Totals
@@ -776,3 +778,16 @@ def test_the_default_of_a_baseline_is_that_of_an_audit_of_the_same_rows(monkeypa
     assert [each["default_limit"] for each in taken] == [True, False]
     assert {(each["level"], each["shares"], each["baseline"]) for each in taken} == {(0.07, 3, "before.csv")}
     assert calibrant.audit(y, v, n_resamples=0).max_distance == limit
+
+
+def test_where_no_number_of_rows_decides_none_is_named():
+    for rows in (None, 900):
+        assert ("no number of rows decides" in needs(rows, 500)) == (rows is None)
+        assert any(each.isdigit() for each in needs(rows, 500)) == (rows is not None)
+
+
+@pytest.mark.parametrize("where", ["", "Too high near 30%."])
+def test_a_line_of_a_check_says_where_predictions_err_and_ends_there(where):
+    result = GateResult("beyond", 0.1, Interval(0.2, 0.3), 0.05, 900, None)
+    line = Check("all rows", "rows", result, Asides(where=where)).line()
+    assert line.endswith(f". {where}" if where else "(900 rows)")

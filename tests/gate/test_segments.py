@@ -13,13 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from calibrant import InputError, calibration_gate, find_segments
+from calibrant import InputError, Interval, calibration_gate, find_segments
 from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.findings.decision import found_off
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
-from calibrant.segments.gate_bounds import CalledOff, _not_within, _told, read_to_bound
+from calibrant.segments.gate_bounds import (
+    BoundedSegment,
+    BoundedSegments,
+    CalledOff,
+    _not_within,
+    _told,
+    read_to_bound,
+)
 from calibrant.segments.request import Search
 from calibrant.tables import entry, frames
 from calibrant.tables.frames import OpenedFrame
@@ -321,3 +328,14 @@ def test_what_is_asked_of_a_segment_that_is_called_off_has_the_limit_and_the_who
     ends = np.array([-0.02, -0.02]), np.array([0.03, 0.03])
     _not_within([CalledOff(1, True, lambda: 0.01)], ends, ends, held, 0.05, 0.03)
     assert given == [(1, 0.05, 0.03)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_one_segment_is_off_and_several_are(n):
+    one = BoundedSegment("day = 1", 20, 0.05, Interval(-0.1, 0.2))
+    bounds = BoundedSegments(
+        "undecided", 0.1, 0.05, 60, 9, 0, (), one, 0.3, ("day",), 1, n_undecided=n, undecided=(one,) * n
+    )
+    assert (f"but {n} is off" if n == 1 else f"but {n} are off") in bounds.summary()
+    proved = replace(bounds, verdict="beyond", n_beyond=n, beyond=(one,) * n)
+    assert (": 1 of 9 segments" in proved.summary() and " is proved so" in proved.summary()) == (n == 1)

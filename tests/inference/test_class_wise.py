@@ -137,3 +137,11 @@ def test_names_logits_and_what_is_refused():
     assert class_wise_test(label, never).each_class[3].pvalue == 1.0
     with pytest.raises(InputError, match="groups"):
         class_wise_test(label, table, groups=[1, 2])
+
+
+def test_rows_of_groups_are_independent_between_groups_alone():
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.ones(3), 60)
+    y = rng.integers(0, 3, 60)
+    for groups in (None, np.arange(60) // 2):
+        assert ("between groups" in class_wise_test(y, table, groups=groups).premise) == (groups is not None)

@@ -359,3 +359,13 @@ def test_a_choice_refuses_levels_and_trials_of_classes():
 def test_rates_are_refused(function):
     with pytest.raises(InputError, match=r"y_true: row 0 is 0\.5; .*each.* must be 0 or 1"):
         function([0.5, 1, 0], [0.2, 0.4, 0.3])
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_words_of_a_temperature_are_what_it_does_to_the_largest_probability(temperature):
+    table = np.random.default_rng(0).dirichlet(np.ones(3), 40)
+    fitted = TemperatureScaling().fit(table, np.random.default_rng(1).integers(0, 3, 40))
+    fitted.temperature_ = temperature
+    change = float((fitted.predict(table).max(axis=1) - table.max(axis=1)).mean())
+    word = "unchanged" if abs(change) < 1e-9 else "sharpened" if change > 0.0 else "evened out"
+    assert fitted.summary().split("class probabilities are ")[1].startswith(word)

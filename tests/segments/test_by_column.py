@@ -9,7 +9,7 @@ from calibrant import CalibrationSketch, calibration_drift, lower_calibration_di
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.segments.by_column import calibration_by_segment
+from calibrant.segments.by_column import _weights_differ, calibration_by_segment
 
 NAMES = {"y_true": "y", "y_prob": "p"}
 
@@ -256,3 +256,11 @@ def test_segments_whose_rows_weigh_nothing_are_left_out_and_the_others_are_as_wi
     found = calibration_by_segment(pa.table(columns), **named)
     assert sorted(each.key for each in found) == [("a",), ("c",)]
     assert all(each.n_rows == 60 for each in found)
+
+
+@pytest.mark.parametrize("more", [0.0, 1e-3, 0.1, 3.0])
+@pytest.mark.parametrize("apart", [False, True])
+def test_weights_differ_where_one_row_weighs_more_whether_cells_tell_it_or_not(more, apart):
+    v = np.array([0.25, 0.75]) if apart else np.array([0.25, 0.25])
+    sketch = CalibrationSketch().update(np.array([0.0, 1.0]), v, sample_weight=np.array([1.0, 1.0 + more]))
+    assert _weights_differ(sketch._table[sketch._table[:, 0] > 0.0]) == (more > 0.0)

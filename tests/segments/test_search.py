@@ -525,3 +525,13 @@ def test_a_search_that_finds_nothing_has_a_frame_with_the_columns_of_one_that_do
         frames.append(found.to_frame("pyarrow"))
     assert frames[0].column_names == frames[1].column_names
     assert frames[0].num_rows == 0 < frames[1].num_rows
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_text_that_is_missing_in_every_row_is_told_so(lazy):
+    table = pl.DataFrame({"y": [0, 1] * 30, "p": [0.3, 0.6] * 30, "s": ["a", "b", "c"] * 20, "x": [None] * 60})
+    table = table.with_columns(pl.col("x").cast(pl.String))
+    with pytest.raises(InputError, match="'x' is missing in every row"):
+        find_segments(table.lazy() if lazy else table, features=["x"], n_resamples=39, random_state=0, **NAMES)
+    with pytest.raises(InputError, match="'x' is missing in every row"):
+        most_frequent("x", [], np.zeros(0, np.int64), Search(), 60)

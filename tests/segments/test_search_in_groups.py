@@ -159,6 +159,16 @@ def test_order_of_rows_names_of_groups_threads_and_roads_do_not_show(monkeypatch
     assert find_segments(table.to_pandas(), **NAMES, **OPTIONS).to_dict() == wanted
 
 
+@pytest.mark.parametrize("exclude_bad", [False, True])
+def test_rows_without_a_group_are_refused_by_the_first(exclude_bad):
+    table = pl.DataFrame(alike(60, 10)[0])
+    missing = pl.int_range(600) >= (0 if exclude_bad else 7)  # all of them, or some
+    cut = table.with_columns(g=pl.when(missing).then(None).otherwise(pl.col("g")))
+    with pytest.raises(InputError, match="groups: column 'g': row") as refused:
+        find_segments(cut, **NAMES, **OPTIONS, exclude_bad=exclude_bad)
+    assert refused.value.row == (0 if exclude_bad else 7)
+
+
 @pytest.mark.slow
 def test_rows_without_a_group_are_refused_or_left_out():
     columns, _ = alike(60, 10)

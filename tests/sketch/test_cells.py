@@ -1,11 +1,15 @@
 """What sums of a cell may be off by, and which sums no rows can have."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from calibrant import CalibrationSketch, InputError
+from calibrant.kernels import sketching
+from calibrant.sketch import groups as sketch_groups
 from calibrant.sketch.cells import NATIVE_ROUNDING, UNIT, coarser, read_cells, rounding_of_plain_sums
 
 COUNT, ONES, FRACTIONAL, WEIGHT, OUTCOME, SQUARED, OFFSET, OUTCOME_OFFSET, LOW, HIGH = range(10)
@@ -81,3 +85,40 @@ def test_coarser_cells_are_those_that_rows_make_at_once(wanted):
 
 def test_the_unit_is_the_largest_relative_error_of_one_rounding():
     assert 1.0 + UNIT == 1.0 < 1.0 + np.nextafter(UNIT, 1.0)
+
+
+@pytest.mark.parametrize(("heaviest", "refused"), [(None, False), (1.0, False), (1e150, True), (1e-150, True)])
+def test_sums_of_weights_far_from_one_are_refused(heaviest, refused):
+    table = CalibrationSketch().update(np.array([0.0, 1.0]), np.array([0.2, 0.7]))._table
+    cells = table[table[:, sketching.COUNT] > 0.0]
+    with pytest.raises(InputError, match="as its largest value; scale the weights") if refused else nullcontext():
+        sketch_groups.check_sums(np.ascontiguousarray(cells[:, : len(sketch_groups.MEASURED)]), heaviest)
+
+
+@pytest.mark.parametrize("most", [3, 12, 13])
+def test_combinations_are_numbered_up_to_as_many_as_there_may_be(monkeypatch, most):
+    monkeypatch.setattr(sketch_groups, "_MANY_COMBINATIONS", most)
+    columns = [pa.array([f"a{k % 3}" for k in range(12)]), pa.array([k // 3 for k in range(12)])]
+    numbering = sketch_groups.Numbering()
+    numbering.most = 12
+    numbers = numbering.numbers(columns)
+    assert (numbers is None) == (most < 12)
+    assert numbers is None or numbers.tolist() == [4 * (k % 3) + k // 3 for k in range(12)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_good_rows_of_segments_are_in_the_cells_of_rows_one_by_one(weighted):
+    rng, resolution = np.random.default_rng(0), 8
+    v = np.r_[np.arange(9) / 8, rng.random(40), 0.0, 1.0]
+    y, segment = rng.integers(0, 2, v.size).astype(float), rng.integers(0, 2, v.size).astype(np.int32)
+    w = rng.uniform(0.5, 2.0, v.size) if weighted else np.empty(0)
+    sums = sketch_groups.Weighed(2, resolution)
+    sums.add(y, v, w, segment, np.zeros(7, np.int64))
+    of, number, cells = sums.cells(0, 2)
+    for each in (0, 1):
+        here = segment == each
+        table = np.zeros((2 * resolution + 1, sketching.COLUMNS))
+        sketching.add_rows(y[here], v[here], w[here] if weighted else w, resolution, table)
+        full = table[:, sketching.COUNT] > 0.0
+        assert number[of == each].tolist() == np.flatnonzero(full).tolist()
+        np.testing.assert_array_equal(cells[of == each], table[full][:, : len(sketch_groups.MEASURED)])
