@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from calibrant.cli.options import (
     OnceWithJUnit,
     OneLine,
     check_target,
+    check_targets,
     given,
     names,
     no_verdict_told,
@@ -23,9 +23,9 @@ from calibrant.cli.options import (
     writing,
 )
 from calibrant.door.errors import InputError
-from calibrant.door.request import AuditRequest, Listener, Request
+from calibrant.door.request import AuditRequest, Listener, Request, refuse_idle
 from calibrant.exits import Leave, explained, show, tell
-from calibrant.gate.request import GateRequest
+from calibrant.gate.request import GATE, GateRequest
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:
@@ -175,84 +175,146 @@ def audit_file(
     forecasts = options["y_prob"] or []
     options["y_prob"] = forecasts[0] if len(forecasts) == 1 else None
     idle = {"random_state"} if len(files) > 1 else set()  # which a comparison draws by
+    several = max(len(files), len(forecasts)) > 1
     with explained(), Progress(max(len(files), len(forecasts))) as progress:
-        if json and everything:
-            raise InputError("--all", "has no effect beside --json, which prints everything")
-        if everything and max(len(files), len(forecasts)) > 1:
-            raise InputError("--all", "is of one FILE and one column of predictions: a comparison prints no more")
+        if everything:
+            _refuse_everything(json, several)
         request = AuditRequest.from_command(options, given() - idle)  # before anything that takes longer to load
         from calibrant.cli.ahead import compile_beside
 
         compile_beside(progress.compiling)  # first, for the process beside this one to begin while the rest is loaded
-        from calibrant.findings.faults import said_of
-        from calibrant.findings.tables import audit_forecasts, audit_opened
-        from calibrant.tables.entry import open_table
-        from calibrant.tables.table import take_as_distinct
-
-        if len(files) > MOST_FILES:
-            problem = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
-            raise InputError("FILE", problem)
-        if items is not None and len(files) == 1:
-            raise InputError("items", "has no effect on one FILE")
-        where = {"filesystem": request.filesystem, "pos_label": request.pos_label}
-        inputs = [open_table(file, **where, argument="FILE") for file in files]
-        if request.distinct:
-            take_as_distinct(inputs, "FILE")
-        sources = [each for table in inputs for each in table.sources]
-        for target, option in ((html, "--html"), (certificate, "--certificate")):
-            if target is not None:
-                check_target(target, option, sources)
-                sources.append(str(target))
-        if certificate is not None and max(len(files), len(forecasts)) > 1:
-            raise InputError("certificate", "is of one FILE and one column of predictions")
-        result: Audit | Comparison
-        audited = []
-        if len(forecasts) > 1:
-            if len(files) > 1:
-                raise InputError("y_prob", "is given several times", allowed="that compares forecasts of one FILE")
-            result = audit_forecasts(inputs[0], forecasts, request, Listener(progress, tell))
-        else:
-            for file, table in zip(files, inputs, strict=True):
-                with said_of(file) if len(files) > 1 else nullcontext():
-                    say = tell if len(files) == 1 else partial(_tell_of, file)
-                    audited.append(audit_opened(table, request, Listener(progress, say)))
-            result = audited[0].audit
-        if len(files) > 1:
-            from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
-            from calibrant.inference.comparison.items import IN_ORDER
-
-            progress("Comparison")
-            pairs = list(zip(inputs, audited, strict=True))
-            titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
-            titles = titles if len(set(titles)) == len(titles) else files
-            parts = [each.audit for each in audited], [each.rows for each in audited]
-            for problem in very_same(titles, parts[1]):
-                tell(problem)
-            groups, seed = [each.groups for each in audited], options["random_state"]
-            ids = items if items == IN_ORDER else [_items(table, each, items) for table, each in pairs]
-            how = {"items": ids, "explicit": items is not None, "level": request.level, "seed": seed}
-            result = compare(titles, *parts, groups=groups, **how)
-            refuse_idle_seed(result, given())
+        inputs = _open_files(files, items, request)
+        _check_places(html, certificate, inputs, several)
+        result, audited = _audit_inputs(files, inputs, forecasts, items, request, progress)
         if html is not None:
             progress("Writing the report")
             with writing("--html"):
                 result.to_html(html)
         if certificate is not None:
             progress("Certificate")
-            proof = audited[0].certificate()
-            with writing("--certificate"):
-                proof.confirm(files[0])
-                proof.write(certificate)
+            _write_certificate(audited[0], files[0], certificate)
         progress.stop()
         show(result.to_json() if json else page(result, everything=everything))
         for target, what in ((html, "Report"), (certificate, "Certificate")):
             if target is not None:
                 (tell if json else show)(f"{what}: {target}")
-        audits = [each.audit for each in audited] or list(getattr(result, "audits", ()))
-        periods = [period for each in audits for period in each.periods]
-        readings = [each.reading if options["reference"] is None else each.since_reference for each in periods]
-        if any(each is not None and each.reject for each in readings):
+        if _proved_wrong([each.audit for each in audited] or getattr(result, "audits", ()), options["reference"]):
             raise Leave(DRIFT)
+
+
+def _write_certificate(audited: Audited, file: str, target: Path) -> None:
+    """Write the certificate once the file itself confirms it."""
+    proof = audited.certificate()
+    with writing("--certificate"):
+        proof.confirm(file)
+        proof.write(target)
+
+
+def _refuse_everything(json: bool, several: bool) -> None:
+    """Refuse --all where it has no effect."""
+    if json:
+        raise InputError("--all", "has no effect beside --json, which prints everything")
+    if several:
+        raise InputError("--all", "is of one FILE and one column of predictions: a comparison prints no more")
+
+
+def _check_places(html: Path | None, certificate: Path | None, inputs: Sequence[Table], several: bool) -> None:
+    """Refuse places that cannot be written to, and a certificate of several audits."""
+    sources = [each for table in inputs for each in table.sources]
+    check_targets({"--html": html, "--certificate": certificate}, sources)
+    if certificate is not None and several:
+        raise InputError("certificate", "is of one FILE and one column of predictions")
+
+
+def _open_files(files: Sequence[str], items: str | None, request: AuditRequest) -> list[Table]:
+    from calibrant.tables.entry import open_table
+    from calibrant.tables.table import take_as_distinct
+
+    if len(files) > MOST_FILES:
+        problem = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
+        raise InputError("FILE", problem)
+    if items is not None and len(files) == 1:
+        raise InputError("items", "has no effect on one FILE")
+    where = {"filesystem": request.filesystem, "pos_label": request.pos_label}
+    inputs = [open_table(file, **where, argument="FILE") for file in files]
+    if request.distinct:
+        take_as_distinct(inputs, "FILE")
+    return inputs
+
+
+def _audit_inputs(
+    files: Sequence[str],
+    inputs: Sequence[Table],
+    forecasts: Sequence[str],
+    items: str | None,
+    request: AuditRequest,
+    progress: Progress,
+) -> tuple[Audit | Comparison, list[Audited]]:
+    """The audit of one file, or the comparison of files or forecasts; and the audits of files with their rows."""
+    if len(forecasts) > 1:
+        from calibrant.findings.tables import audit_forecasts
+
+        if len(files) > 1:
+            raise InputError("y_prob", "is given several times", allowed="that compares forecasts of one FILE")
+        return audit_forecasts(inputs[0], forecasts, request, Listener(progress, tell)), []
+    audited = _audit_files(files, inputs, request, progress)
+    if len(files) > 1:
+        return _compare_files(files, inputs, audited, items, request, progress), audited
+    return audited[0].audit, audited
+
+
+def _audit_files(
+    files: Sequence[str], inputs: Sequence[Table], request: AuditRequest, progress: Progress
+) -> list[Audited]:
+    """Audit each file; of several a sentence or an error begins with its name."""
+    from calibrant.findings.faults import said_of
+    from calibrant.findings.tables import audit_opened
+
+    if len(files) == 1:
+        return [audit_opened(inputs[0], request, Listener(progress, tell))]
+    audited = []
+    for file, table in zip(files, inputs, strict=True):
+        with said_of(file):
+            audited.append(audit_opened(table, request, Listener(progress, partial(_tell_of, file))))
+    return audited
+
+
+def _compare_files(
+    files: Sequence[str],
+    inputs: Sequence[Table],
+    audited: Sequence[Audited],
+    items: str | None,
+    request: AuditRequest,
+    progress: Progress,
+) -> Comparison:
+    """Compare the audits of files by their rows, or by the items that these are about."""
+    from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
+    from calibrant.inference.comparison.items import IN_ORDER
+
+    progress("Comparison")
+    titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
+    titles = titles if len(set(titles)) == len(titles) else list(files)
+    parts = [each.audit for each in audited], [each.rows for each in audited]
+    for problem in very_same(titles, parts[1]):
+        tell(problem)
+    pairs = zip(inputs, audited, strict=True)
+    ids = items if items == IN_ORDER else [_items(table, each, items) for table, each in pairs]
+    how: dict[str, Any] = {
+        "items": ids,
+        "explicit": items is not None,
+        "level": request.level,
+        "seed": request.random_state,
+    }
+    result = compare(titles, *parts, groups=[each.groups for each in audited], **how)
+    refuse_idle_seed(result, given())
+    return result
+
+
+def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
+    """Whether a period proves predictions wrong, or a change since the reference."""
+    periods = [period for each in audits for period in each.periods]
+    readings = [each.reading if reference is None else each.since_reference for each in periods]
+    return any(each is not None and each.reject for each in readings)
 
 
 def _items(table: Table, audited: Audited, name: str | None) -> list[Any] | None:
@@ -262,6 +324,28 @@ def _items(table: Table, audited: Audited, name: str | None) -> list[Any] | None
 
 def _tell_of(file: str, sentence: str) -> None:
     tell(f"{file}: {sentence}")
+
+
+def _request_to_gate(file: str | None, so_far: bool, options: Mapping[str, Any]) -> GateRequest | None:
+    """The request of a gate that reads FILE; None where only a state is read."""
+    if so_far:
+        refuse_idle(GATE, given(), ["so far"] if options["anytime"] is not None else ["no state"])
+        return None
+    if file is None:
+        ways = "name it; --anytime STATE --so-far says what a state proves, without FILE"
+        raise InputError("FILE", "is missing, so that no rows can be checked", allowed=ways)
+    return GateRequest.from_command(options, given())
+
+
+def _open_to_gate(file: str, options: Mapping[str, Any]) -> Table:
+    """The table of a gate; where all its rows are other ones, that is of the state's and the baseline's rows, too."""
+    from calibrant.tables.entry import open_table
+
+    alone = options["distinct"] and options["anytime"] is None and options["baseline"] is None
+    where = {name: options[name] for name in ("filesystem", "pos_label")}
+    table = open_table(file, **where, distinct=alone, argument="FILE")
+    table.distinct = options["distinct"]
+    return table
 
 
 @app.command(cls=OnceWithJUnit)
@@ -316,33 +400,14 @@ def gate(
     anytime, baseline = options["anytime"], options["baseline"]
     others = (file, anytime, summary, baseline)
     with explained(), no_verdict_told(junit, file or str(anytime), others), Progress() as progress:
-        from calibrant.door.request import refuse_idle
         from calibrant.gate.checks import check_opened, check_state
-        from calibrant.gate.request import GATE
         from calibrant.report.gate import EXIT_CODES, add_markdown, write_junit
         from calibrant.report.schema import gate_as_json
-        from calibrant.tables.entry import open_table
 
-        request = None
-        if so_far:
-            refuse_idle(GATE, given(), ["so far"] if anytime is not None else ["no state"])
-        elif file is None:
-            ways = "name it; --anytime STATE --so-far says what a state proves, without FILE"
-            raise InputError("FILE", "is missing, so that no rows can be checked", allowed=ways)
-        else:
-            request = GateRequest.from_command(options, given())
-        table = None
-        if file is not None:
-            distinct = options["distinct"]
-            alone = distinct and anytime is None and baseline is None
-            where = {name: options[name] for name in ("filesystem", "pos_label")}
-            table = open_table(file, **where, distinct=alone, argument="FILE")
-            table.distinct = distinct
+        request = _request_to_gate(file, so_far, options)
+        table = None if file is None else _open_to_gate(file, options)
         sources = [*([] if table is None else table.sources), *([] if baseline is None else [baseline])]
-        for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
-            if target is not None:
-                check_target(target, option, sources)
-                sources.append(str(target))
+        check_targets({"--anytime": anytime, "--junit": junit, "--summary": summary}, sources)
         if table is not None and request is not None:
             listener = Listener(progress, tell, hint=tell) if json else Listener(progress, tell)
             decision = check_opened(table, request, listener)

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import astuple, fields
@@ -214,6 +214,15 @@ def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None
         _check_target(target, option, sources)
     except OSError as problem:
         raise FileError(option, f"{str(target)!r} cannot be written: {problem.strerror or problem}") from None
+
+
+def check_targets(targets: Mapping[str, Path | None], sources: Iterable[str]) -> None:
+    """Check the places of several options; each may hold no input, and no output of another."""
+    before = list(sources)
+    for option, target in targets.items():
+        if target is not None:
+            check_target(target, option, before)
+            before.append(str(target))
 
 
 def _check_target(target: Path, option: str, sources: Sequence[str]) -> None:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from calibrant.door.columns import FloatArray
+    from calibrant.door.sample import Sample
+    from calibrant.findings.arrays import Given
     from calibrant.measures.certificate import Certificate
 
 
@@ -97,16 +100,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     if classes is not None:
         audit = _audit_of_classes(table, classes, request, listener)
         return Audited(replace(audit, unweighted=request.unweighted, distinct=table.of_distinct))
-    table.require(request.by, "by")
-    table.require([request.drift] if request.drift else [], "drift")
-    table.require([request.groups] if request.groups else [], "groups")
-    table.require(request.find if request.find != EVERY else (), "find")
-    if request.find == EVERY and "all" in table.columns:
-        raise InputError("find", "is 'all', which means every column and is the name of one; rename that")
-    if request.find and request.groups and table.many:
-        from calibrant.segments.search import many_in_groups
-
-        raise many_in_groups()
+    _check_columns(table, request)
     as_sums = not harness and table.summed
     if as_sums:
         table.check(request)
@@ -121,12 +115,34 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         complete=table.has_rows,
     )
     audit = in_parts(table, audit, request, listener)
-    cannot = harness or audit.rates or not table.has_rows or (request.groups and table.many)
-    if not cannot and request.find != EVERY:
-        used = {*audit.columns.values(), *request.keys}
-        rest = tuple(name for name in table.columns if name not in used)
-        audit = replace(audit, not_looked_at=searchable(table, audit.columns, rest, exclude_bad=request.exclude_bad))
-    return replace(result, audit=audit)
+    return replace(result, audit=audit if harness else _naming_the_rest(table, audit, request))
+
+
+def _check_columns(table: Table, request: AuditRequest) -> None:
+    """Refuse columns of parts that are not there, and a search that would need more than a table's sums."""
+    for argument, names in (
+        ("by", request.by),
+        ("drift", [request.drift] if request.drift else []),
+        ("groups", [request.groups] if request.groups else []),
+        ("find", request.find if request.find != EVERY else ()),
+    ):
+        table.require(names, argument)
+    if request.find == EVERY and "all" in table.columns:
+        raise InputError("find", "is 'all', which means every column and is the name of one; rename that")
+    if request.find and request.groups and table.many:
+        from calibrant.segments.search import many_in_groups
+
+        raise many_in_groups()
+
+
+def _naming_the_rest(table: Table, audit: Audit, request: AuditRequest) -> Audit:
+    """The audit with the columns that could be searched and were not."""
+    cannot = audit.rates or not table.has_rows or (request.groups and table.many)
+    if cannot or request.find == EVERY:
+        return audit
+    used = {*audit.columns.values(), *request.keys}
+    rest = tuple(name for name in table.columns if name not in used)
+    return replace(audit, not_looked_at=searchable(table, audit.columns, rest, exclude_bad=request.exclude_bad))
 
 
 def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *, exclude_bad: bool) -> tuple[str, ...]:
@@ -176,20 +192,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     check_drift(request, read.names)
     listener.stage("Pooling")
     try:
-        trials = read.sample_weight if request.trials else None
-        columns = read_columns(read.y_true, read.y_prob, None if request.trials else read.sample_weight)
-        binary = trials is not None or bool(np.isin(columns[0], (0.0, 1.0)).all())
-        request.refuse(*chance_of(binary, request.n_resamples))
-        rows = given(
-            *columns,
-            trials=trials,
-            groups=read.groups,
-            max_weight=most_of(read, request),
-            outcome_free=request.outcome_free_weights,
-            sampling_fractions=request.sampling_fractions,
-        )
-        if rows.draws is None and (trials is not None or read.groups is not None or rows.sample.weights_differ):
-            request.refuse("unbounded", *nothing_decided(request))
+        columns, trials, rows = _given(read, request)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
@@ -205,6 +208,25 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     )
     rows_alone = (columns[0], columns[1]) if single else None
     return Audited(audit, rows_alone, read.groups, (columns[0], columns[1], columns[2] if trials is None else trials))
+
+
+def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, FloatArray, FloatArray | None], Any, Given]:
+    """Check what was read: columns of numbers, numbers of trials, and the rows with their draws."""
+    trials, weight = (read.sample_weight, None) if request.trials else (None, read.sample_weight)
+    columns = read_columns(read.y_true, read.y_prob, weight)
+    binary = trials is not None or bool(np.isin(columns[0], (0.0, 1.0)).all())
+    request.refuse(*chance_of(binary, request.n_resamples))
+    rows = given(
+        *columns,
+        trials=trials,
+        groups=read.groups,
+        max_weight=most_of(read, request),
+        outcome_free=request.outcome_free_weights,
+        sampling_fractions=request.sampling_fractions,
+    )
+    if rows.draws is None and (trials is not None or read.groups is not None or rows.sample.weights_differ):
+        request.refuse("unbounded", *nothing_decided(request))
+    return columns, trials, rows
 
 
 def most_of(read: Columns, request: CalibrationRequest) -> float | None:
@@ -276,12 +298,7 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     title = f"{title}, rows" if title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     sample = sketch.sample
-    request.refuse(*chance_of(sample.binary, request.n_resamples))
-    if sample.weights_differ:
-        request.refuse(
-            *(["unbounded", *nothing_decided(request)] if request.max_weight is None else []),
-            *([] if request.find else ["weighted sums"]),
-        )
+    _refuse_of_sums(sample, request)
     draws = None if request.max_weight is None else draws_of_cells(sample, sketch.moments(), request.max_weight)[1]
     audit = audit_sample(
         sample,
@@ -298,6 +315,14 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     perhaps = None if is_sketch else table.perhaps_groups(columns.names.values())
     audit = replace(audit, columns=columns.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)
     return Audited(replace(audit, perhaps_groups=perhaps))
+
+
+def _refuse_of_sums(sample: Sample, request: AuditRequest) -> None:
+    """Refuse options without an effect on the sample of a sketch."""
+    request.refuse(*chance_of(sample.binary, request.n_resamples))
+    if sample.weights_differ:
+        unbounded = ["unbounded", *nothing_decided(request)] if request.max_weight is None else []
+        request.refuse(*unbounded, *([] if request.find else ["weighted sums"]))
 
 
 def nothing_decided(request: AuditRequest) -> list[str]:
