@@ -10,7 +10,6 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.request import in_list
 
 LEAST_EFFECTIVE = 10.0
 """Kish's effective rows of an outcome that a joint redraw needs (docs/reproductions/weighted-levels.md)."""
@@ -109,7 +108,7 @@ def _turned(chance: FloatArray, events: float, without: float) -> FloatArray:
 
 
 def _mapping(fractions: str) -> dict[str, float] | None:
-    pairs = [each.partition(":") for each in in_list(fractions)]
+    pairs = [each.partition(":") for each in fractions.split(",")]
     try:
         shares = {outcome.strip(): _share(share.strip()) for outcome, _, share in pairs}
     except ValueError:

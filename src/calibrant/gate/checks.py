@@ -99,14 +99,14 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
             "by" if request.by else "baseline", "takes rows without weights, and the sketches hold weights"
         )
     with named_as_in_table(table, names):
-        given = request.max_distance
+        classes_limit = request.max_distance
         request = with_limit(read, request, listener)
     listener.stage("Segments")
     segments = segments_to_gate(table, names, request) if request.by else []
     shares = 1 + len(segments) + (before is not None) + bool(request.find)
     listener.stage("Bounds")
     with named_as_in_table(table, names):
-        checks = [decided(read, request, listener, shares, given)]
+        checks = [decided(read, request, listener, shares, classes_limit)]
         for name, decide in segments:
             checks.append(Check(name, "segment", decide(shares)))
     if request.find:

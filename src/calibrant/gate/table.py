@@ -55,7 +55,7 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     read, names = read_opened(table, request, listener)
     listener.stage("Bounds")
     with named_as_in_table(table, names):
-        return decided(read, with_limit(read, request, listener), listener, given=request.max_distance)
+        return decided(read, with_limit(read, request, listener), listener, classes_limit=request.max_distance)
 
 
 def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: GateRequest, listener: Listener) -> None:
@@ -214,10 +214,12 @@ def with_limit(read: Read, request: GateRequest, listener: Listener) -> GateRequ
     return replace(request, max_distance=limit)
 
 
-def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 1, given: float | None = None) -> Check:
+def decided(
+    read: Read, request: GateRequest, listener: Listener, shares: int = 1, classes_limit: float | None = None
+) -> Check:
     """The check of rows that were read; "beyond" takes one of so many shares of the level.
 
-    The `given` limit is that of single classes, too; without it each has its own.
+    Single classes are held to `classes_limit`; without it each has its own.
     """
     from calibrant.gate.asides import asides  # with all that an audit advises by
 
@@ -234,7 +236,7 @@ def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 
         _say_odd(sample, limit, listener)
         gate = calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
         beside = asides(
-            gate, sample, None, classes=bool(read.classes), all_classes=read.all_classes, max_distance=given
+            gate, sample, None, classes=bool(read.classes), all_classes=read.all_classes, max_distance=classes_limit
         )
         return _check(gate, beside)
     weighing = _weighing(read, request)
@@ -252,7 +254,7 @@ def decided(read: Read, request: GateRequest, listener: Listener, shares: int = 
             classes=bool(read.classes),
             all_classes=read.all_classes,
             max_weight=request.max_weight,
-            max_distance=given,
+            max_distance=classes_limit,
         ),
     )
 
