@@ -226,7 +226,7 @@ def censored_in_groups(sizes, off):
             [200] * 4,
             0.0,
             "not tested",
-            "Not tested for chance: groups: are too few to test weighted rows by groups",
+            "Not tested for chance: groups are too few to test weighted rows by groups",
             ["Predictions would", "Do: collect rows of more groups before you rely on the predictions"],
         ),
     ],

@@ -139,7 +139,7 @@ def check_effective(outcome: IntArray, weight: FloatArray) -> None:
         if rows < LEAST_EFFECTIVE:
             raise InputError(
                 "sample_weight",
-                f"rows {what} the event are worth {rows:.3g} rows of equal weight ((sum w)^2 / sum w^2), and "
+                f"make rows {what} the event worth {rows:.3g} equal ones ((sum w)^2 / sum w^2), and "
                 f"{LEAST_EFFECTIVE:g} are needed, for weights may tell outcomes",
                 allowed=Ways(
                     "give more rows, or outcome_free_weights=True if weights tell no outcomes at a given prediction",

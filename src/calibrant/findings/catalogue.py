@@ -183,7 +183,7 @@ def _odd_rows(audit: Audit) -> list[str]:
 def _what(answer: Answer, audit: Audit) -> str:
     """The first line: which way predictions err, and where."""
     if answer.state == "not tested":
-        return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
+        return f"Not tested for chance: {_why_not(audit.tests['calibration_test'].not_run or '')}."
     if answer.action == "look at the parts" and answer.state in _NOT_SEEN:
         return _parts_in_words(audit)
     if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
@@ -217,6 +217,18 @@ def _what(answer: Answer, audit: Audit) -> str:
         return _parts_in_words(audit)
     slightly = answer.state == "too small to matter"
     return _places(answer, audit).sentence(answer.examples, slightly=slightly)
+
+
+_REFUSED = {"sample_weight: ": "weights", "groups: ": "groups"}
+"""How the message of a refusal begins, and its subject in words."""
+
+
+def _why_not(reason: str) -> str:
+    """Why there was no test; of a refusal what is wrong, and not what is allowed, which the list of tests has."""
+    for argument, subject in _REFUSED.items():
+        if reason.startswith(argument):
+            return f"{subject} {reason.removeprefix(argument).partition('; ')[0]}"
+    return reason
 
 
 def _told_by_parts(answer: Answer, audit: Audit) -> bool:
