@@ -154,6 +154,65 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "(not (2.0 * guess < self.length))",
     ): _SEARCH,
     ("measures/kernel.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
+    ("decisions/line.py", "least", "2.0", "2.5"): (
+        "how far one step of Newton's may go; steps end at the one optimum, or so far out that nothing is left to gain"
+    ),
+    (
+        "findings/classes.py",
+        "",
+        "1e-5",
+        "1.25e-05",
+    ): "a proved upper end is one at any tolerance",
+    ("findings/regions.py", "regions_of", "1.0", "1.25", "share=min(1.0, float(share[k])),"): (
+        "shares of all weight add up to more than 1 by rounding only"
+    ),
+    (
+        "inference/comparison/compare.py",
+        "_read_measure",
+        "return entry.on_rows(y, v, weight, **options)",
+        "pass",
+    ): "a faster way to the same number, within the tolerance that is asked for",
+    ("kernels/lower_repair.py", "_owed", "return 0.0", "pass"): (
+        "what is owed is then below 0, as at least half of the slack is left, and all that use it take that as 0"
+    ),
+    ("kernels/poisson_binomial.py", "_tilt", "return t", "pass"): _SEARCH,
+    ("kernels/regret.py", "support", "continue", "pass", "if size > 0 and x[top[size - 1]] == x[i]:"): (
+        "a point below another at the same place: the next takes it out, or it is the last, behind that place's own"
+    ),
+    (
+        "measures/distance_lattice.py",
+        "solve",
+        "self.closed or clock.up or self._look(0.25 * 2**wider, 4.0 * 2**wider, clock) > _LAST * self._n",
+        "not (self.closed or clock.up or self._look(0.25 * 2 ** wider, 4.0 * 2 ** wider, clock) > _LAST * self._n)",
+    ): "fewer or more looks before the proof, which ends at the shortest path with any number of them",
+    (
+        "measures/lower.py",
+        "lower_distance_from_rows",
+        "v.size >= _ROWS_A_CELL * cells",
+        "not (v.size >= _ROWS_A_CELL * cells)",
+    ): "which of two ways is faster; what pooling moves is looked at in either case",
+    ("resampling/joint.py", "", "64", "65"): "how many are drawn at once: each is drawn by its own number",
+    (
+        "sketch/bounds.py",
+        "_kernel",
+        "64.0",
+        "80.0",
+        "rounded = 4.0 * UNIT * (sample.n_distinct + 64.0) * float(np.abs(sample.residual()).sum()) ** 2",
+    ): "a wider allowance for rounding is one as well",
+    (
+        "tables/relations.py",
+        "in_lots",
+        "yield from super().in_lots(names, by, resolution, exclude_bad=exclude_bad) return",
+        "pass",
+        "if not self.summed:",
+    ): "another road to the same sums, each segment's in its turn",
+    (
+        "tables/relations.py",
+        "scan",
+        "1",
+        "2",
+        "n_segments = most_segments(resolution, (1 + rates) * MOST_BYTES, weighted=rates) if by else 1",
+    ): "how many segments have a place in one scan: the sums of each are the same in the next",
 }
 
 _DRAWS = re.compile(r"^_?draw_|_svg$|_figure$|^faded_|^_pairs$|^_end$")

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import calibrant
 from calibrant import progress as told
-from calibrant.cli.app import app
+from calibrant.cli.app import MOST_FILES, app
 from calibrant.cli.options import check_target
 from calibrant.door.errors import FileError
 from tests.shared_data import FOLDER, NETWORKS, needs_data
@@ -465,3 +465,26 @@ def test_what_is_wrong_with_a_file_is_said_of_one_name(tmp_path, command):
         assert done.exit_code == 2
         argument = "--baseline" if command == "baseline" else "FILE"
         assert done.stderr.rpartition("calibrant: ")[2].startswith(f"{argument}: "), done.stderr
+
+
+def test_without_a_command_the_help_is_shown_alone():
+    done = run()
+    assert done.exit_code == 2
+    assert "Usage: " in done.output
+    assert "calibrant: " not in done.output
+
+
+def test_what_is_of_one_file_is_refused_of_two_and_what_is_of_two_of_one(rows, tmp_path):
+    other = tmp_path / "other.parquet"
+    pd.DataFrame({"y_true": [0, 1] * 40, "y_prob": np.linspace(0.1, 0.9, 80)}).to_parquet(other)
+    for arguments, said in (
+        ((rows, other, "--all"), "--all: is of one FILE"),
+        ((rows, other, "--certificate", tmp_path / "proof.json"), "--certificate: is of one FILE"),
+        ((rows, "--items", "id"), "--items: has no effect on one FILE"),
+        ([rows] * (MOST_FILES + 1), f"is {MOST_FILES + 1} files; up to {MOST_FILES} are set side by side"),
+    ):
+        done = run("audit", *arguments)
+        assert done.exit_code == 2
+        assert said in " ".join(done.stderr.split())
+    number = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"][MOST_FILES]
+    assert f"(up to {number})" in (Path(__file__).parents[2] / "README.md").read_text()

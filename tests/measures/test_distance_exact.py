@@ -241,3 +241,27 @@ def test_what_a_shortest_path_cannot_go_through_is_not_looked_at(monkeypatch):
         v = rng.random(120)
         assert upper_distance_from_sample(Sample.from_columns((rng.random(120) < v).astype(float), v)).exact
     assert 50_000 < sum(work) < 300_000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_cover_is_the_cheapest_partition_into_parts(seed):
+    rng = np.random.default_rng(seed)
+    mass, v, y = np.full(7, 1.0 / 7.0), rng.random(7), rng.integers(0, 2, 7).astype(float)
+    credit = element_relaxation(mass, v, y, TimeLimit(None)).credit
+    parts = columns.parts_within(mass, v, y, credit, 1.0, 32, (10**7, 10**5), np.zeros(1, np.int64))
+    cover, bound = distance._exact_cover(parts, 7, 1.0, TimeLimit(None))
+    best = cost(mass, v, y, by_subsets(mass, v, y))
+    assert cost(mass, v, y, cover) == pytest.approx(best, abs=1e-9)
+    assert bound <= best - mass @ credit + 1e-9
+
+
+def test_a_relaxation_that_is_not_solved_leaves_credits_that_hold(monkeypatch):
+    from scipy import optimize
+
+    rng = np.random.default_rng(0)
+    mass, v, y = np.full(6, 1.0 / 6.0), rng.random(6), rng.integers(0, 2, 6).astype(float)
+    best = cost(mass, v, y, by_subsets(mass, v, y))
+    monkeypatch.setattr(optimize, "linprog", lambda *_, **__: SimpleNamespace(x=None))
+    assert mass @ element_relaxation(mass, v, y, TimeLimit(None)).credit <= best + 1e-12
+    labels, proven = partition_by_columns(mass, v, y, np.arange(6), TimeLimit(None))
+    assert proven <= best + 1e-9 <= cost(mass, v, y, labels) + 2e-9

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
+from scipy.stats import norm
 
 from calibrant import CalibrationSketch, InputError
 from calibrant.recalibration import AveragedScaling, from_json
@@ -282,3 +283,13 @@ def test_sql_of_an_expression_and_next_to_one():
     database.executemany("INSERT INTO t VALUES (?)", [(each,) for each in at.tolist()])
     found = [q for (q,) in database.execute(f"SELECT {fitted.to_sql('1e0 * v')} FROM t ORDER BY v")]
     assert np.abs(np.array(found) - fitted.predict(at)).max() < 1e-12
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3])
+def test_half_of_the_level_lies_on_either_side_of_the_normal_posterior(level):
+    y, p = drawn(400, 3)
+    found = AveragedScaling().fit(p, y)
+    at = np.array([0.2, 0.5, 0.8])
+    ends, wide = (logit(found.interval(at, level=each)) for each in (level, 2.0 * norm.sf(1.0)))
+    deviation = 0.5 * (wide[:, 1] - wide[:, 0])
+    assert 0.5 * (ends[:, 1] - ends[:, 0]) == pytest.approx(norm.isf(level / 2.0) * deviation)

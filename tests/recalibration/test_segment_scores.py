@@ -1,14 +1,16 @@
 """Repairs are chosen by the interval of what they gain, at the level, each over the one that was kept before it."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibrant import choose_recalibrator
+from calibrant import InputError, choose_recalibrator
 from calibrant.recalibration import choose, compare_recalibrators
-from calibrant.recalibration.by_segment.estimator import compared
+from calibrant.recalibration.by_segment import estimator
+from calibrant.recalibration.by_segment.estimator import compared, read_score
 from calibrant.recalibration.judge import mean_with_interval
 
 MASS = np.full(50, 0.02)
@@ -111,3 +113,25 @@ def test_predictions_are_given_up_unless_their_order_is_beyond_a_two_sided_level
     rng = np.random.default_rng(0)
     choice = choose_recalibrator((rng.random(200) < 0.2).astype(int), rng.uniform(0.5, 0.9, 200))
     assert (choice.chosen != "constant") == kept
+
+
+@pytest.mark.parametrize("brier", [-0.01, 0.0, 0.2, 1.0, 1.01])
+@pytest.mark.parametrize("log", [-0.01, 0.0, 0.5, 7.0])
+def test_stored_scores_are_read_where_there_can_be_such(brier, log):
+    stored = ["global", brier, log, None, None, True]
+    if 0.0 <= brier <= 1.0 and log >= 0.0:
+        assert (read_score(stored, "scores").brier, read_score(stored, "scores").log) == (brier, log)
+    else:
+        with pytest.raises(InputError, match="must have scores that there can be"):
+            read_score(stored, "scores")
+
+
+@pytest.mark.parametrize("many", [59, 60, 61])
+def test_of_many_rows_one_part_is_left_out_to_count_trees(monkeypatch, many):
+    monkeypatch.setattr(estimator, "_MANY_ROWS", many)
+    monkeypatch.setattr(estimator, "fit_boosted", lambda *each: len(each[3]))
+    rows = SimpleNamespace(group=None, outcome=np.arange(60) % 2, weight=None)
+    cuts = SimpleNamespace(features=None)
+    found = estimator.Candidates(rows, cuts, [], np.zeros((60, 1)), None).boosting(np.arange(60), np.zeros(60))
+    assert (found == 1) == (many <= 60)
+    assert found >= 1

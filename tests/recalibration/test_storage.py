@@ -165,7 +165,7 @@ CHANGES = [
     ("ScalingBinning", ("fitted", "scaling_", "parameters", "clip"), 0.1, "scaling_ must be a PlattScaling"),
     ("ScalingBinning", ("fitted", "scaling_"), 1.0, "content is not that of a recalibrator"),
     ("ScalingBinning", ("parameters", "scaling"), "PlattScaling", "scaling is 'PlattScaling'; it must be a"),
-    ("NearestCalibrated", ("fitted", "interval_error_"), 2.0, "interval_error_ must lie in"),
+    ("NearestCalibrated", ("fitted", "interval_error_"), 1.01, "interval_error_ must lie in"),
     ("TemperatureScaling", ("fitted", "temperature_"), 0.0, "temperature_ must lie between"),
     ("TemperatureScaling", ("fitted", "n_classes_"), 3, "domain_ must be there for one column alone"),
     ("VectorScaling", ("fitted", "scale_"), [1.0, 2.0], "shift_ must be as many as there are labels"),

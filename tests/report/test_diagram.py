@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import diagram, draw_density, draw_diagram
+from calibrant.report.diagram import diagram, draw_density, draw_diagram, legend
 from calibrant.report.frame import limits
 
 
@@ -82,3 +82,17 @@ def test_one_prediction_with_nearly_all_weight_has_a_bar():
     draw_density(found, ax)
     (bar,) = ax.patches
     assert bar.get_height() == found.reliability.count[0] > 0
+
+
+@pytest.mark.parametrize("width", [1.0, 3.0, 9.0])
+def test_a_legend_has_as_many_columns_as_there_is_room_for(width):
+    figure = Figure(figsize=(width, 3.0))
+    ax = figure.add_subplot()
+    for name in ("calibrated", "isotonic", "estimated rate"):
+        ax.plot([0, 1], [0, 1], label=name)
+    legend(ax)
+    drawn = ax.get_legend()
+    assert drawn._ncols == 1 or drawn.get_window_extent().width <= ax.bbox.width
+    if drawn._ncols < 3:
+        more = ax.legend(ncols=drawn._ncols + 1, fontsize="small", handlelength=1.4, columnspacing=0.9, frameon=False)
+        assert more.get_window_extent().width > 0.9 * ax.bbox.width

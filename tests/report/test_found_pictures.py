@@ -1,5 +1,6 @@
 """Pictures of found segments: strength of colour, frames that stay in their cells, numbers that tell errors apart."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -90,3 +91,22 @@ def test_ends_of_an_axis_have_the_digits_that_tell_a_tenth_of_it(span):
     (k,) = digits
     assert 10.0**-k <= 0.1 * span * (1.0 + 1e-12)
     assert k == 1 or 10.0 ** (1 - k) > 0.1 * span
+
+
+@pytest.mark.usefixtures("axes")
+def test_cells_of_values_that_are_not_drawn_are_left_out():
+    rng = np.random.default_rng(0)
+    off, pvalue = rng.normal(size=(20, 2)), rng.uniform(0.1, 1.0, (20, 2))
+    pvalue[::2] = 1e-9
+    drawn = segments.pair_svg(found(off, pvalue), (0, 1), 5.0)
+    told = [each.get_text() for each in drawn.get_yticklabels()]
+    assert len(told) == 12
+    assert {f"{2 * k}" for k in range(10)} <= {re.sub(r".*= ", "", each) for each in told}
+    assert len([each for each in drawn.patches if each.get_fill()]) == 24
+
+
+@pytest.mark.parametrize("name", ["found", "not found"])
+@pytest.mark.parametrize(("direction", "colour"), [("too high", "high"), ("too low", "low"), (None, "curve")])
+def test_a_class_has_the_colour_of_its_direction_where_it_is_found(name, direction, colour):
+    each = SimpleNamespace(name=name, direction=direction)
+    assert segments._colour(each, {"found"}) == (colour if name == "found" else "bars")

@@ -5,13 +5,14 @@ Where a word is wider than its line rich may begin the next line with the space 
 
 import io
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from calibrant.report.text import Page, Table, wrapped
+from calibrant.report.text import Page, Table, _narrowed, wrapped
 from tests.strategies import examples
 
 LETTERS = st.sampled_from(["a", "b", "-", "é", "e\u0301", "宽", " ", " ", "[", "]", ":"])
@@ -74,3 +75,18 @@ def test_no_letter_is_lost_where_the_page_is_narrow():
 
 def test_a_bell_in_a_name_does_not_ring():
     assert page(20, "a\x07b\x08c") == "abc"
+
+
+def test_columns_stand_under_one_another_where_each_has_one_letter():
+    table = Table()
+    table.add_row("ab", "uvwxyz")
+    assert [(line[0], line[3]) for line in table.lines(6)] == [*zip("ab    ", "uvwxyz", strict=True)]
+
+
+@pytest.mark.parametrize("most", range(13))
+def test_the_widest_columns_are_taken_down_to_one_width(most):
+    for widths in ([3, 3, 3], [5, 1, 4, 2], [12], [1, 1]):
+        found = _narrowed(widths, most)
+        assert sum(found) == min(sum(widths), most)
+        cut = [k for k in range(len(widths)) if found[k] < widths[k]]
+        assert max(found) - min((found[k] for k in cut), default=max(found)) <= 1

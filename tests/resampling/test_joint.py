@@ -123,3 +123,20 @@ def test_segments_of_weights_that_tell_outcomes():
             results.append(find_segments(table, y_true="y", y_prob="p", **options))
     assert sum(each.reject for each in found) <= 2
     assert sum([segment.name for segment in each.segments] == ["kind = a"] for each in planted) >= 6
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+def test_a_redrawn_excess_is_as_large_as_that_of_the_rows_in_any_unit(unit):
+    y, v, w = telling(np.random.default_rng(0), 200)
+    joint = JointRows.of(Rows.of(y, v, unit * w))
+    drawn = joint.excesses(np.uint64(7), 1, 5)
+    assert (drawn**2).sum(axis=0) == pytest.approx((joint.excess**2).sum())
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 64])
+def test_what_is_drawn_does_not_depend_on_how_much_is_drawn_at_once(lanes):
+    y, v, w = telling(np.random.default_rng(0), 100)
+    joint = JointRows.of(Rows.of(y, v, w))
+    whole = joint.excesses(np.uint64(7), 1, 70)
+    parts = [joint.excesses(np.uint64(7), 1 + at, min(lanes, 70 - at)) for at in range(0, 70, lanes)]
+    np.testing.assert_allclose(np.hstack(parts), whole, rtol=1e-12)

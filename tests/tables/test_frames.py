@@ -9,6 +9,7 @@ import pytest
 
 from calibrant.door.errors import InputError
 from calibrant.sketch.sketch import CalibrationSketch
+from calibrant.tables.frames import OpenedFrame
 
 dd, ibis = (pytest.importorskip(name) for name in ("dask.dataframe", "ibis"))
 CONNECTION = duckdb.connect()
@@ -140,3 +141,19 @@ def test_a_relation_is_itself_whatever_tables_its_connection_holds(name):
         renamed = connection.sql("SELECT y AS yy, v AS p FROM held")
         assert CalibrationSketch.from_frame(renamed, y_true="yy", y_prob="p").n_rows == 2000
     assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_sums_of_labels_are_those_of_outcomes(lazy):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    table = pl.DataFrame({"y": y, "word": np.where(y == 1, "yes", "no"), "p": rng.random(60), "g": np.arange(60) % 3})
+    table = table.lazy() if lazy else table
+    of_words = OpenedFrame(table, pos_label="yes").groups({"y_true": "word", "y_prob": "p"}, ["g"], 16)
+    of_numbers = OpenedFrame(table).groups({"y_true": "y", "y_prob": "p"}, ["g"], 16)
+    found = []
+    for each in (of_words, of_numbers):
+        order = np.lexsort((each.index, each.keys["_s0"].to_numpy()))
+        found.append((each.index[order].tolist(), each.cells[order]))
+    assert found[0][0] == found[1][0]
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-12)

@@ -98,3 +98,6 @@ def test_a_copy_of_a_log_is_refused_by_name(tmp_path):
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
     with pytest.raises(FileError, match=r"c\.jsonl\.gz' holds the same 200 rows"):
         OpenedFile(tmp_path).read()
+    (tmp_path / "b.jsonl").unlink()
+    with pytest.raises(FileError, match=r"c\.jsonl\.gz' holds the same 200 rows"):
+        OpenedFile(tmp_path).read()

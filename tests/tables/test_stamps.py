@@ -1,6 +1,9 @@
 """A file that becomes another one between its check and the end of its last read gives no number."""
 
+import os
+
 import pytest
+from pyarrow.fs import LocalFileSystem
 
 from calibrant import FileError
 from calibrant.tables.folders import StampedFiles
@@ -43,3 +46,20 @@ def test_one_of_several_files_that_changes_is_named(tmp_path):
         pass
     with pytest.raises(MemoryError), together.unchanged():
         raise MemoryError
+
+
+def test_a_fingerprint_is_of_the_file_under_any_name_and_of_no_other(tmp_path):
+    one, other, again = (tmp_path / name for name in ("one", "other", "again"))
+    one.write_text("x")
+    other.write_text("x")
+    again.hardlink_to(one)
+    for file in (one, other):
+        os.utime(file, ns=(10**18, 10**18))
+    before = StampedFiles([str(one)]).prints()[str(one)]
+    one.chmod(0o600)
+    assert StampedFiles([str(one)]).prints()[str(one)] == before
+    for filesystem in (None, LocalFileSystem()):
+        files = StampedFiles(map(str, (one, other, again)), filesystem)
+        prints = files.prints()
+        assert prints[str(one)] != prints[str(other)]
+        assert filesystem is not None or prints[str(one)] == prints[str(again)]

@@ -505,7 +505,7 @@ def partition_by_columns(
     proven, gap = max(relaxed, 0.0), _cost(mass, v, y, labels) - relaxed
     budget = max(_FRACTION * gap, _SMALLEST)
     while relaxed + gap - proven > _COLUMNS_CLOSED and not clock.up:
-        budget = min(budget, gap)
+        budget, known = min(budget, gap), (proven, gap)
         parts: columns.Parts = clock.run(
             columns.parts_within, mass, v, y, credit, budget, _CELLS, (_STEPS, _PARTS), clock.stop
         )
@@ -516,6 +516,8 @@ def partition_by_columns(
             labels, gap = cover, _cost(mass, v, y, cover) - relaxed
         # A partition that costs less than the budget beyond its credit is made of such parts.
         proven = max(proven, relaxed + min(budget, bound))
+        if budget == gap and (proven, gap) == known:  # of all parts no program tells more
+            break
         budget = 2.0 * budget if 3.0 * budget < gap else gap
     rounding = rounding_of_cover(v.size, float(np.abs(credit).max()))
     return labels, min(proven, relaxed + gap) - rounding
