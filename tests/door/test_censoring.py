@@ -152,6 +152,32 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
             audit_table(table, **of, **parts)
 
 
+def test_strata_may_be_the_groups_column():
+    import pyarrow as pa
+
+    from calibrant import audit
+
+    risk, time, event, _ = followed(np.random.default_rng(0), 800)
+    site = np.arange(800) // 20
+    table = pa.table({"p": risk, "t": time, "e": event, "site": site})
+    of = {"y_prob": "p", "time": "t", "event": "e", "horizon": 1.0}
+    how = {"max_weight": 200.0, "random_state": 0, "n_resamples": 99}
+    found = audit_table(table, **of, groups="site", strata="site", **how)
+    known = censored_outcomes(time, event, 1.0, strata=site)
+    rows = known.known
+    by_hand = audit(known.y_true[rows], risk[rows], sample_weight=known.sample_weight[rows], groups=site[rows], **how)
+    assert found.n_groups == by_hand.n_groups == 40
+    assert found.base_rate == by_hand.base_rate != audit_table(table, **of, groups="site", **how).base_rate
+    for name, test in by_hand.tests.items():
+        assert repr(found.tests[name]) == repr(test)
+    assert found.answer.interval == by_hand.answer.interval
+    assert "40 groups (column site)" in str(found.premises)
+    assert "within values of column site" in str(found.premises)
+    for own in ("t", "e", "p"):
+        with pytest.raises(InputError, match=f"groups: names '{own}', the column that was read as"):
+            audit_table(table, **of, groups=own, strata="site")
+
+
 def test_two_years_with_a_third_unknown_have_a_panel_a_decision_curve_and_a_picture():
     # The examiners' case: complete rows alone call right risks too low, and risks a quarter too high right.
     rng = np.random.default_rng(0)

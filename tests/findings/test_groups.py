@@ -4,6 +4,7 @@ import json
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
@@ -23,6 +24,7 @@ from calibrant import (
 )
 from calibrant.cli.app import app
 from calibrant.findings.arrays import given
+from calibrant.inference import regret_bounds
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -291,3 +293,71 @@ def test_sampling_fractions_say_what_a_row_weighs_and_not_what_a_group_does(grou
         y, v, groups=np.arange(60) // 2 if grouped else None, max_weight=most, sampling_fractions={0: 0.25, 1: 1.0}
     )
     assert (found.draws is None) == (grouped and most is None)
+
+
+ALONE = {
+    "rows": ({}, {}),
+    "weights": ({"sample_weight": "mass"}, None),
+    "fractions": ({"sampling_fractions": {0: 0.5, 1: 1.0}}, {"sampling_fractions": {0: 0.5, 1: 1.0}}),
+    "horizon": ({"time": "days", "event": "died", "horizon": 1.0}, {"time": "days", "event": "died", "horizon": 1.0}),
+    "segments": ({"by": "site", "find": "site"}, {"by": "site"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(ALONE))
+def test_rows_that_are_each_a_group_of_their_own_are_rows(tmp_path, kind):
+    """The audit and the gate are those without groups, but for the sentence that says so."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.6, 300)
+    columns = {"y_true": (rng.random(300) < np.minimum(1.0, 1.4 * p)) * 1, "y_prob": p, "mass": rng.uniform(1, 2, 300)}
+    columns |= {"site": rng.integers(0, 2, 300), "visit": rng.permutation(300)}
+    frame = pd.DataFrame(columns | {"days": rng.uniform(0.3, 3.0, 300), "died": rng.integers(0, 2, 300)})
+    frame = frame if kind == "horizon" else frame.drop(columns=["days", "died"])
+    frame = frame if kind == "weights" else frame.drop(columns="mass")
+    of_audit, of_gate = ALONE[kind]
+    how = {"n_resamples": 99, "random_state": 0, **of_audit}
+    plain, alone = audit_table(frame, **how), audit_table(frame, groups="visit", **how)
+    assert alone.n_groups is None
+    assert (alone.answer, alone.population) == (plain.answer, plain.population)
+    assert repr(alone.tests) == repr(plain.tests)
+    assert [each.pvalue for each in alone.segments] == [each.pvalue for each in plain.segments]
+    assert repr(alone.found_segments) == repr(plain.found_segments)
+    assert "independent of one another: each has its own value of column visit." in str(alone.premises)
+    if kind == "horizon":
+        frame = frame.rename(columns={"y_true": "outcome"})
+    if of_gate is None:  # a gate needs the most that a row can weigh, and a group can be as heavy
+        with pytest.raises(InputError, match="max_weight: is needed"):
+            calibration_gate(frame["y_true"], p, groups=frame["visit"], sample_weight=frame["mass"], max_distance=0.3)
+        return
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in of_gate.items()]
+    given = [each.replace("{0: 0.5, 1: 1.0}", "0:0.5,1:1") for each in given]
+    command = ["gate", str(tmp_path / "rows.csv"), *given, "--max-distance", "0.3", "--json"]
+    found, own = (json.loads(CliRunner().invoke(app, [*command, *more]).stdout) for more in ([], ["--groups", "visit"]))
+    assert own["premises"].pop("columns") == {**found["premises"].pop("columns"), "groups": "visit"}
+    assert own["premises"].pop("sentences") != found["premises"].pop("sentences")
+    assert own == found
+    if kind == "rows":
+        gates = [
+            function(frame["y_true"], p, groups=groups, **limit)
+            for function, limit in ((calibration_gate, {"max_distance": 0.3}), (regret_bounds, {"max_regret": 0.2}))
+            for groups in (None, frame["visit"])
+        ]
+        assert gates[0] == gates[1]
+        assert repr(gates[2].to_dict()) == repr(gates[3].to_dict())
+
+
+def test_groups_stay_where_something_says_that_they_can_be_larger_than_a_row():
+    rng = np.random.default_rng(3)
+    p, visit = rng.uniform(0.05, 0.6, 40), np.arange(40)
+    y = (rng.random(40) < p) * 1
+    assert audit(y, p, groups=visit, max_weight=3, n_resamples=39).n_groups == 40
+    assert audit(y / 2, p, groups=visit, trials=np.full(40, 2), n_resamples=39).n_groups == 40
+    with pytest.raises(InputError, match="max_weight: is needed"):
+        calibration_gate(y / 2, p, groups=visit, trials=np.full(40, 2), max_distance=0.3)
+    wider = calibration_gate(y, p, groups=visit, max_weight=3, max_distance=0.3)
+    tight = calibration_gate(y, p, groups=visit, max_distance=0.3)
+    assert wider.lower_distance.high > tight.lower_distance.high
+    with pytest.raises(InputError, match="max_weight: is needed"):  # two rows of one
+        calibration_gate(y, p, groups=np.maximum(visit, 1), max_distance=0.3)

@@ -252,7 +252,8 @@ class Premises(Result):
     def _independence(self) -> str:
         if not self.grouped:
             when = ", and one may look at any time" if self.anytime else ""
-            return f"Rows are taken as independent of one another{when}."
+            own = f": each has its own value of column {self.columns['groups']}" if "groups" in self.columns else ""
+            return f"Rows are taken as independent of one another{when}{own}."
         some = "groups" if self.n_groups is None else counted(self.n_groups, "group")
         return (
             f"Rows of one group may depend on one another; {some} ({self._column('groups')}) are taken as independent."

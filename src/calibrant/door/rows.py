@@ -284,6 +284,16 @@ def read_groups(groups: Any, rows: int, name: str = "groups") -> IntArray:
     return np.asarray(number, dtype=np.int64)
 
 
+def read_units(groups: Any, rows: int, trials: object, max_weight: float | None) -> IntArray | None:
+    """Number of each row's group; None where each of single rows is one of its own, and nothing says how large one is.
+
+    Such rows are independent, and none can weigh more than it does.
+    """
+    group = read_groups(groups, rows)
+    alone = trials is None and max_weight is None and int(group.max(initial=-1)) + 1 == rows
+    return None if alone else group
+
+
 def events_of(share: FloatArray, count: FloatArray) -> FloatArray:
     """Number of events of each row of trials, from their share."""
     ones = np.rint(share * count)

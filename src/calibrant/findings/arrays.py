@@ -15,7 +15,7 @@ from calibrant.decisions.line import group_line
 from calibrant.decisions.murphy import Cost, cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table, of_log_odds, read_columns
+from calibrant.door.columns import Column, FloatArray, Labels, Table, of_log_odds, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
@@ -27,8 +27,8 @@ from calibrant.door.rows import (
     events_of,
     not_taken,
     read_fractions,
-    read_groups,
     read_trials,
+    read_units,
     require_single_outcomes,
     sample_and_rows,
 )
@@ -98,7 +98,7 @@ def audit(
     groups : column of shape (n,), optional
         Which group a row belongs to (a patient, an account, a day), if only rows of different groups are independent.
         Every statement about chance then goes by group. With more than two classes whole vectors and pairs are then not
-        tested.
+        tested. Where each row is a group of its own, rows are independent, unless `max_weight` or `trials` is given.
     sampling_fractions : mapping, optional
         Share of rows that were kept of each outcome, such as ``{0: 0.1, 1: 1.0}``. Every number is then about the
         population that rows were kept from, one by one. Without weights and trials, for one column of predictions.
@@ -213,8 +213,8 @@ def audit_classes(
     if sample.n_classes == 2:
         audit = audit_given(rows, request, title=title, progress=progress)
         return replace(audit, pos_label=sample.positive_class)
-    if groups is not None:
-        sample = replace(sample, group=read_groups(groups, sample.y_true.size))
+    if rows.rows is not None and rows.rows.group is not None:
+        sample = replace(sample, group=rows.rows.group)
     rng, seed = seeded(request.random_state)
     first = audit_given(rows, replace(request, random_state=rng), title=title, progress=progress, advise=False)
     tell = progress if progress is not None else lambda _stage: None
@@ -419,12 +419,13 @@ def given(
     InputError if trials, groups or `max_weight` cannot be used; of event rates in groups trials are needed.
     """
     fractions = read_fractions(sampling_fractions, sample_weight=weight, trials=trials)
+    group = None if groups is None else read_units(groups, prediction.size, trials, max_weight)
     if fractions is not None:
         require_single_outcomes(outcome)
         weight = fractions.weight_of(outcome)
-        max_weight = fractions.max_weight if max_weight is None and groups is None else max_weight
+        max_weight = fractions.max_weight if max_weight is None and group is None else max_weight
     check_outcome_free(outcome_free, weight, groups)
-    if trials is None and groups is None:
+    if trials is None and group is None:
         if max_weight is not None and weight is None:
             problem = "has no effect: there are no weights, trials or groups"
             raise InputError("max_weight", problem)
@@ -433,7 +434,6 @@ def given(
             return Given(sample, rows)
         require_single_outcomes(outcome)
         return Given(sample, rows, draws_of(outcome, prediction, weight, None, None, max_weight)[1])
-    group: IntArray | None = None if groups is None else read_groups(groups, prediction.size)
     if trials is None:
         require_single_outcomes(outcome)
         rows = Rows.of_arrays(outcome, prediction, weight, None, group, outcome_free, fractions)

@@ -25,10 +25,13 @@ def said_of(file: str, argument: str = "file") -> Iterator[None]:
 
 
 def refuse_own_columns(names: Mapping[str, str], **keys: Collection[str | None]) -> None:
-    """Raise if segments, periods or groups are to be made of a column that was read as something else."""
+    """Raise if segments, periods or groups are to be made of a column that was read as something else.
+
+    Rows of one group may leave independently of event and prediction: its column may be that of strata.
+    """
     for option, columns in keys.items():
         for argument, name in names.items():
-            if name in columns and argument != option:
+            if name in columns and argument != option and (option, argument) != ("groups", "strata"):
                 raise InputError(option, f"names {name!r}, the column that was read as {argument}")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listener) -> Audit:
     """The audit with the segments and the periods that are asked for, of the columns that it is of."""
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
-    more = [request.groups] if request.groups else []
+    more = [] if audit.n_groups is None else [audit.columns["groups"]]
     grouped = {"grouped": bool(more), "exclude_bad": request.exclude_bad}
     refuse_own_columns(audit.columns, by=request.by)
     refuse_own_columns(names, drift=[request.drift])
@@ -41,7 +41,8 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
         )
     if request.find:
         listener.stage("Finding segments")
-        audit = replace(audit, found_segments=_found(table, audit, request))
+        columns = names if audit.n_groups is None else audit.columns
+        audit = replace(audit, found_segments=_found(table, audit, columns, request))
     if request.drift:
         from calibrant.drift import periods as drift
         from calibrant.drift.periods import FINE
@@ -64,13 +65,13 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
     return audit
 
 
-def _found(table: Table, audit: Audit, request: AuditRequest) -> FoundSegments:
+def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: AuditRequest) -> FoundSegments:
     """The segments that are found in the columns that are asked for, by the audit's own seed."""
     from calibrant.segments.search import found_in_table
 
     search = Search.of(request if audit.seed is None else replace(request, random_state=audit.seed))
     try:
-        return found_in_table(table, as_weights(audit.columns), search)
+        return found_in_table(table, as_weights(columns), search)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, audit.columns)) from None
 

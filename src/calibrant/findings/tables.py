@@ -20,6 +20,7 @@ from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError, Ways
 from calibrant.door.premises import Followed
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
+from calibrant.door.rows import read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
@@ -197,7 +198,8 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         raise or_left_out(in_table(problem, table, read.names)) from None
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
     single = rows.sample.binary and read.sample_weight is None
-    perhaps = None if request.groups else table.perhaps_groups(read.names.values())
+    groups = None if audit.n_groups is None else read.groups
+    perhaps = None if groups is not None else table.perhaps_groups(read.names.values())
     audit = replace(
         audit,
         columns=read.names,
@@ -207,7 +209,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         followed=read.followed,
     )
     rows_alone = (columns[0], columns[1]) if single else None
-    return Audited(audit, rows_alone, read.groups, (columns[0], columns[1], columns[2] if trials is None else trials))
+    return Audited(audit, rows_alone, groups, (columns[0], columns[1], columns[2] if trials is None else trials))
 
 
 def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, FloatArray, FloatArray | None], Any, Given]:
@@ -216,6 +218,8 @@ def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, Floa
     columns = read_columns(read.y_true, read.y_prob, weight)
     binary = trials is not None or bool(np.isin(columns[0], (0.0, 1.0)).all())
     request.refuse(*chance_of(binary, request.n_resamples))
+    if read.groups is not None:
+        read = replace(read, groups=read_units(read.groups, columns[1].size, trials, request.max_weight))
     rows = given(
         *columns,
         trials=trials,
@@ -231,7 +235,7 @@ def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, Floa
 
 def most_of(read: Columns, request: CalibrationRequest) -> float | None:
     """The most that a row can weigh, known before any was drawn."""
-    if read.followed is None or request.groups is not None:
+    if read.followed is None or read.groups is not None:
         return request.max_weight
     return 1.0 / read.followed.least_followed
 
@@ -351,11 +355,12 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
         sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
     except InputError as problem:
         raise or_several(in_table(problem, table, read.names), request.y_prob) from None
-    if request.max_weight is None and (read.groups is not None or read.sample_weight is not None):
+    groups = None if read.groups is None else read_units(read.groups, sample.y_true.size, None, request.max_weight)
+    if request.max_weight is None and (groups is not None or read.sample_weight is not None):
         request.refuse("unbounded", *nothing_decided(request))
     title = request.title or table.name
-    audit = audit_classes(sample, request, groups=read.groups, title=title, progress=listener.stage)
-    perhaps = None if request.groups else table.perhaps_groups({*read.names.values(), *columns})
+    audit = audit_classes(sample, request, groups=groups, title=title, progress=listener.stage)
+    perhaps = None if groups is not None else table.perhaps_groups({*read.names.values(), *columns})
     return replace(audit, columns=read.names, perhaps_groups=perhaps)
 
 

@@ -31,6 +31,7 @@ from calibrant.gate.table import (
     decided,
     gate_opened,
     named_as_in_table,
+    of_units,
     read_opened,
     regret_opened,
     with_limit,
@@ -56,7 +57,10 @@ _SEED = 0
 def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gated:
     """Make every check that is asked for of a table that is open."""
     values: dict[str, Any] = {}
+    groups, request = request.groups, of_units(table, request)
     checks = _checks(table, request, replace(listener, premise=values.__setitem__))
+    if request.groups is None is not groups:
+        values["columns"] = {**values.get("columns", {}), "groups": groups}
     fractions = read_fractions(request.sampling_fractions)
     premises = Premises(
         request.level,

@@ -75,6 +75,18 @@ def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: G
     listener.hint(f"{not_looked_at(rest)}{'; --find all gates the segments that they make' if can else ''}.")
 
 
+def of_units(table: tables.Table, request: GateRequest) -> GateRequest:
+    """The request without groups where each row is one of its own, and nothing says how large one is."""
+    name, given = request.groups, (request.trials, request.max_weight)
+    if name not in table.columns or table.summed or name in (*request.by, *request.find) or given != (None, None):
+        return request
+    rank = table.ranks(str(name), "groups")
+    if (rank < 0).any() or np.unique(rank).size < rank.size:
+        return request
+    explicit = None if request.explicit is None else request.explicit - {"groups"}
+    return replace(request, groups=None, explicit=explicit)
+
+
 @contextmanager
 def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator[None]:
     """A fault of a column is named in the table's words."""

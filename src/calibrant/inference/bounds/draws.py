@@ -16,7 +16,7 @@ from calibrant.door.arguments import positive
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.premises import Premises
-from calibrant.door.rows import Rows, not_taken, read_fractions, read_groups, read_trials, require_single_outcomes
+from calibrant.door.rows import Rows, not_taken, read_fractions, read_trials, read_units, require_single_outcomes
 from calibrant.door.sample import Sample
 
 SEED = 20_230_618
@@ -49,6 +49,9 @@ def read_draws(
         sample = Rows.of(y_true, y_prob).sample
         return sample, Draws.of_sample(sample)
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight, batch=batch)
+    group = None if groups is None else read_units(groups, prediction.size, trials, max_weight)
+    if groups is not None and group is None:
+        return read_draws(y_true, y_prob, sample_weight, batch=batch, sampling_fractions=sampling_fractions)
     if trials is None:
         require_single_outcomes(outcome)
     if fractions is not None:
@@ -57,7 +60,6 @@ def read_draws(
             not_taken("sampling fractions say what a row can weigh", max_weight=max_weight)
             max_weight = fractions.max_weight
     count = None if trials is None else read_trials(trials, prediction.size, 2.0**53)
-    group = None if groups is None else read_groups(groups, prediction.size)
     return draws_of(outcome, prediction, weight, count, group, max_weight)
 
 
@@ -66,7 +68,6 @@ def premises_of_draws(
     draws: Draws,
     sample_weight: object,
     trials: object,
-    groups: object,
     max_weight: float | None,
     sampling_fractions: Any = None,
 ) -> Premises:
@@ -74,8 +75,8 @@ def premises_of_draws(
     fractions = read_fractions(sampling_fractions)
     return replace(
         plain,
-        grouped=groups is not None,
-        n_groups=None if groups is None else int(draws.n_units),
+        grouped=draws.unit is not None,
+        n_groups=None if draws.unit is None else int(draws.n_units),
         weighted=sample_weight is not None,
         trials=trials is not None,
         max_weight=max_weight,

@@ -185,7 +185,7 @@ def regret_bounds(
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     regret = float((np.maximum(at, above) if threshold is None else at).max())
-    premises = premises_of_draws(bounds.premises, draws, *columns, sampling_fractions)
+    premises = premises_of_draws(bounds.premises, draws, sample_weight, trials, max_weight, sampling_fractions)
     bounds = replace(bounds, premises=premises)
     return _needing(bounds, regret, lambda times: regret_upper_end(draws, level, threshold, times))
 
