@@ -171,6 +171,60 @@ def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
             read(path)
 
 
+def test_no_end_of_a_column_that_the_last_bytes_state_changes_its_keys(tmp_path):
+    """These have no checksum, and DuckDB groups by them."""
+    first, path = 20_454, tmp_path / "rows.parquet"
+    days = pa.array([first + k // 20 for k in range(100)], pa.date32())
+    table = pa.table({"y": np.tile([0, 1], 50), "p": np.linspace(0.1, 0.9, 100), "day": days})
+    pq.write_table(table, path, write_page_checksum=True)
+
+    def keys():
+        held = OpenedFile(path).groups({"y_true": "y", "y_prob": "p"}, ["day"], 16)
+        return sorted(held.keys["_s0"].to_list(), key=str)
+
+    data, wanted, refused = path.read_bytes(), keys(), []
+    last_bytes = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for end, bit in ((first, 1), (first + 4, 2)):  # the least becomes more, and the largest less
+        text = end.to_bytes(4, "little")
+        places = [at for at in range(last_bytes, len(data) - 8) if data[at : at + 4] == text]
+        assert places
+        for at in places:
+            changed = bytearray(data)
+            changed[at] ^= bit
+            path.write_bytes(changed)
+            try:
+                assert keys() == wanted
+            except FileError as problem:
+                refused.append("is damaged" in problem.problem)
+    assert len(refused) >= 2
+    assert all(refused)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1.5, None, -0.0, 0.0, np.nan, np.inf]),
+        pa.array([None] * 6, pa.float64()),
+        pa.array([np.nan] * 6, pa.float32()),
+        pa.array([-(2**63), 2**63 - 1, 0, None, 1, 2]),
+        pa.array([0, 2**64 - 1, 2**63, None, 1, 2], pa.uint64()),
+        pa.array([0, 2**32 - 1, 2**31, None, 1, 2], pa.uint32()),
+        pa.array(["b", "", None, "\U0001f600", "\uffee", "a"]),
+        pa.array(["b", "a", None, "b", "c", "a"]).dictionary_encode(),
+        pa.array([1000, -1000, None, 10**12, 0, 2000], pa.timestamp("ns")),
+        pa.array([1, -1, None, 86_400_000, 0, 0], pa.int64()).cast(pa.date64(), safe=False),
+        pa.array([True, None, False, True, True, False]),
+        pa.array([[1, 2], None, [], [3], [4], [5]]),
+    ],
+)
+def test_whole_files_of_any_type_have_the_ends_that_they_state(tmp_path, column):
+    table = pa.table({"y": [0, 1, 0, 1, 0, 1], "p": np.linspace(0.1, 0.9, 6), "x": column})
+    for version in ("1.0", "2.6"):
+        path = tmp_path / "rows.parquet"
+        pq.write_table(table, path, write_page_checksum=True, row_group_size=4, version=version)
+        format_parquet.check_pages(connect(), str(path), ["y", "p", "x"])
+
+
 @pytest.mark.slow
 def test_no_flipped_bit_of_a_checked_parquet_file_changes_a_number(tmp_path):
     for i, data in enumerate(flipped(parquet(write_page_checksum=True), 25)):
