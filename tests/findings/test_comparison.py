@@ -290,12 +290,21 @@ def test_what_items_refuse_and_what_they_need(tmp_path):
         return CliRunner().invoke(app, ["audit", *command, *quick])
 
     said = " ".join(run(first, second).stdout.split())
-    assert "If they are of the same items, name the column of ids (--items COLUMN)" in said
+    differ = int((y[0] != y[1]).sum())
+    assert f"differ in {differ} of 200 rows, so they are not of the same rows in the same order. If they are of" in said
+    assert "of the same items, name the column of ids (--items COLUMN)" in said
     assert "on the same 200 items" in " ".join(run(first, second, "--items", "in order").stdout.split())
     grouped = " ".join(run(first, second, "--items", "question", "--groups", "topic").stdout.split())
     assert "on the same 200 items" in grouped
     all_three = " ".join(run(first, second, third, "--items", "question").stdout.split())
     assert "on the same 200 items" in all_three
+    assert f"Outcomes differ in {differ} of 200 items; each file is judged by its own." in all_three
+    # One flipped by mistake made items of two models' rows, and no word of it.
+    flipped = answers(tmp_path, "flipped.csv", np.where(ids == 7, 1 - y[0], y[0]), v[1], ids=ids, order=ids)
+    said = " ".join(run(first, flipped, "--items", "question").stdout.split())
+    assert said.count("Outcomes differ in 1 of 200 items; each file is judged by its own. ") == 1
+    assert "their outcomes differ in 1 of 200 rows" in " ".join(run(first, flipped).stdout.split())
+    assert "their outcomes differ, so" in " ".join(run(first, short).stdout.split())
     assert "--items: has no effect on one FILE" in run(first, "--items", "question").stderr
     lacks = run(first, short, "--items", "question")
     assert lacks.exit_code == 2

@@ -38,7 +38,9 @@ def test_a_question_is_matched_by_its_id_whatever_the_order():
     assert shuffled == in_order
     assert in_order.value_a == pytest.approx(smooth_calibration_error(y[0], v[0]))
     assert in_order.value_b == pytest.approx(smooth_calibration_error(y[1], v[1]))
-    assert in_order.premise == "items are independent"
+    differ = f"; outcomes differ in {(y[0] != y[1]).sum()} of {y[0].size:,} items"
+    assert in_order.premise == f"items are independent{differ}"
+    assert in_order.summary().endswith(differ)
     other = compare_calibration(y[1], v[1], v[0], items="in order", y_true_b=y[0], **FEW)
     assert other == in_order.swapped()
     assert in_order.reject
@@ -68,7 +70,8 @@ def test_topics_stay_together():
     rows = compare_calibration(y[0], v[0], v[1], **options)
     grouped = compare_calibration(y[0], v[0], v[1], groups=topic, **options)
     assert grouped.interval.width > 1.2 * rows.interval.width
-    assert grouped.premise == "items are independent between groups"
+    differ = int((y[0] != y[1]).sum())
+    assert grouped.premise == f"items are independent between groups; outcomes differ in {differ} of 1,000 items"
     turn = np.random.default_rng(1).permutation(1000)
     options = {"y_true_b": y[1], "items": turn, "items_b": np.arange(1000), "groups": topic[turn], **FEW}
     assert compare_calibration(y[0][turn], v[0][turn], v[1], **options) == grouped

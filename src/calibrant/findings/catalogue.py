@@ -567,6 +567,11 @@ _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
 """What it comes to, in a few words that fit what to do."""
 
 
+def outcomes_differ(n_differing: int, n_items: int) -> str:
+    """That outcomes are of each file's own, with how many differ: one flipped by mistake is seen."""
+    return f"Outcomes differ in {n_differing:,} of {counted(n_items, 'item')}; each file is judged by its own."
+
+
 def state_in_words(answer: Answer) -> str:
     """What it comes to, where one line or a cell of a table has to do."""
     few_groups = answer.state == "too few rows" and answer.direction is not None

@@ -19,7 +19,7 @@ from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, action_in_words, level_and_slope
-from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, state_in_words
+from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, outcomes_differ, state_in_words
 from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number, short_pvalue
@@ -47,6 +47,7 @@ class Comparison(Finding):
     seed: int | None = None  # gives the audits and the comparison again; None where they do not share one
     # number of items that all were asked about, with outcomes of their own; None where outcomes are the same
     same_items: int | None = None
+    n_differing: int | None = None  # in how many of these not all outcomes are equal
 
     def __repr__(self) -> str:
         """The headline."""
@@ -69,7 +70,8 @@ class Comparison(Finding):
 
     def _said(self) -> tuple[str, ...]:
         if self.pairs is not None:
-            return (*_of_all(self.pairs, self._on), *self._other_order(self.pairs), self._advice())
+            said = *_of_all(self.pairs, self._on), *self._other_order(self.pairs)
+            return *said, *self._differing(), self._advice()
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
             return f"The {which} were not compared row by row: {self.not_compared}.", self._advice()
@@ -83,6 +85,7 @@ class Comparison(Finding):
                 f"Neither of {first} and {second} is proved better calibrated{rows} (p > {result.level:g}).",
                 self._far((first, second), sure),
                 f"{_SMOOTH} {first}'s less {second}'s is likely {least} to {most} points ({sure}).",
+                *self._differing(),
                 self._advice(),
             )
         better, worse = (first, second) if result.statistic < 0.0 else (second, first)
@@ -94,6 +97,7 @@ class Comparison(Finding):
                 self._far((better, worse), sure),
                 f"{_SMOOTH} {better} is better by {in_points(in_short(abs(result.statistic)))}, "
                 f"likely {as_points(least)} to {as_points(most)} ({sure}).",
+                *self._differing(),
                 self._advice(),
             )
         sure_of = result.pvalue < SURELY
@@ -103,8 +107,15 @@ class Comparison(Finding):
             self._far((worse, better), sure),
             f"{_SMOOTH} they differ by {in_points(in_short(abs(result.statistic)))}, "
             f"likely {as_points(least)} to {as_points(most)}.",
+            *self._differing(),
             self._advice(better, worse),
         )
+
+    def _differing(self) -> tuple[str, ...]:
+        """In how many items outcomes differ, where they are of their own."""
+        if self.same_items is None or self.n_differing is None:
+            return ()
+        return (outcomes_differ(self.n_differing, self.same_items),)
 
     def _far(self, names: Sequence[str], sure: str) -> str:
         """How far the predictions of each would have to move: an estimate where an error is proved, else the most."""
@@ -269,7 +280,7 @@ def compare(
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
         names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    result = pairs = same_items = why_not = None
+    result = pairs = same_items = n_differing = why_not = None
     if items is not None and None not in (*rows, *items) and not any(audit.n_excluded for audit in audits):
         try:
             ordered, groups = _in_one_order(names, cast("Sequence[Rows]", rows), groups, items)
@@ -278,7 +289,8 @@ def compare(
                 raise
             why_not = problem.problem
         else:
-            same = all(np.array_equal(ordered[0][0], each[0]) for each in ordered)
+            n_differing = _differing(ordered)
+            same = n_differing == 0
             if explicit and same and all(a is b for a, b in zip(ordered, rows, strict=True)):
                 raise InputError("items", "have no effect: outcomes are the same, row by row")
             rows, same_items = ordered, None if same else int(ordered[0][0].size)
@@ -318,7 +330,12 @@ def compare(
         except InputError as problem:
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None
-    return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared, same_items)
+    return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared, same_items, n_differing or None)
+
+
+def _differing(rows: Sequence[Rows]) -> int:
+    """In how many rows not all outcomes are equal."""
+    return int(np.any([each[0] != rows[0][0] for each in rows], axis=0).sum())
 
 
 def _in_one_order(
@@ -391,10 +408,12 @@ def _not_of_the_same_rows(
     if any(audit.n_excluded for audit in audits):
         return "bad rows were left out, so the other rows may not be the same"
     y_true = known[0][0]
-    if not by_items and any(each[0].size != y_true.size or (each[0] != y_true).any() for each in known):
+    n_differing = _differing(known) if len({each[0].size for each in known}) == 1 else None
+    if not by_items and n_differing != 0:
+        where = "" if n_differing is None else f" in {n_differing:,} of {counted(y_true.size, 'row')}"
         return (
-            "their outcomes differ, so they are not of the same rows in the same order. If they are of the same items, "
-            "name the column of ids (--items COLUMN); compare_calibration takes different rows with y_true_b"
+            f"their outcomes differ{where}, so they are not of the same rows in the same order. If they are of the "
+            "same items, name the column of ids (--items COLUMN); compare_calibration takes different rows with y_true_b"
         )
     if not all(_same(groups[0], each) for each in groups[1:]):
         return "their groups differ, so they are not of the same rows in the same order"

@@ -95,7 +95,7 @@ class ComparisonResult(TestResult):
         return (
             f"{claim}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
             f"{low} and {high} with {confidence(self.level)} confidence (p = {self.pvalue:.2g})"
-            f"{_SAME_ITEMS * self.premise.endswith(_SAME_ITEMS)}"
+            f"{''.join(self.premise.partition('; ')[1:])}"
         )
 
 
@@ -308,12 +308,13 @@ def compare_items_on_rows(
     items = Items.of([rows[k] for k in order])
     value = items.values(exact)
     halved = items.halved(evaluate, n_resamples, rng)
-    premise = "items are independent" if items.group is None else "items are independent between groups"
+    apart = "items are independent" if items.group is None else "items are independent between groups"
     results = {}
     for pair in combinations(range(len(rows)), 2):
         which = list(pair)
         noise = Noise.of(halved[:, which], items.surprises, grouped=items.group is not None)
         missed = items.missed(pair, evaluate, noise.reach(level), level, n_resamples, rng)
+        premise = f"{apart}; outcomes differ in {items.differing(pair):,} of {counted(items.outcomes[0].size, 'item')}"
         result = _concluded(value[which], noise, missed, level, n_resamples, words, premise)
         first, second = (order[k] for k in pair)
         results[min(first, second), max(first, second)] = result if first < second else result.swapped()

@@ -59,6 +59,10 @@ class Items:
         sums = numbers if self.group is None else [np.bincount(self.group, each) for each in numbers]
         return min(float(each.sum()) ** 2 / max(dot(each, each), 1e-300) for each in sums)
 
+    def differing(self, pair: tuple[int, int]) -> int:
+        """Items in which outcomes of two predictors differ."""
+        return int((self.outcomes[pair[0]] != self.outcomes[pair[1]]).sum())
+
     def values(self, evaluate: Evaluate) -> FloatArray:
         """Error of each predictor."""
         return np.array([evaluate(y, v) for y, v in zip(self.outcomes, self.predictions, strict=True)])
