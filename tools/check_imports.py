@@ -40,7 +40,7 @@ FLOORS = (
 LIBRARIES: dict[str, set[str]] = {
     "kernels": {"numpy", "numba", "llvmlite"},
     "threads": {"numpy", "threadpoolctl"},
-    "door": {"numpy", "narwhals"},
+    "door": {"numpy", "scipy", "narwhals"},
     "measures": {"numpy", "scipy"},
     "synthetic": {"numpy"},
     "exits": {"scipy"},

@@ -172,7 +172,7 @@ def watched(progress: bool | Callable[[str], None] | None) -> Iterator[Callable[
         yield progress
         return
     from calibrant.door.arguments import flag
-    from calibrant.kernels.compiled import when_compiling  # numba, which no command should load for its help
+    from calibrant.kernels.compiled import when_compiling  # numpy, which no command should load for its help
 
     if progress is None:
         progress = hasattr(sys, "ps1")

@@ -8,10 +8,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numba
 import pytest
 
 import calibrant
-from calibrant.kernels import compiled
+from calibrant.kernels import compiled, kept
 
 CALL = """
 import importlib, pkgutil
@@ -80,9 +81,10 @@ def test_without_any_folder_it_compiles_without_a_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
     (tmp_path / "__pycache__").touch()
-    scope = {}
+    scope = {"__name__": "module"}
+    monkeypatch.setattr(kept, "_folder", lambda: tmp_path / "nowhere")
     exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
-    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     kernel = compiled.njit(cache=True)(scope["twice"])
     assert kernel(2) == 4
     assert type(kernel._cache).__name__ == "NullCache"
@@ -109,9 +111,10 @@ def test_a_kernel_is_called_where_the_folder_of_its_cache_is_full(tmp_path, monk
 
     refused, opened = [], open
     (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
-    scope = {}
+    scope = {"__name__": "module"}
+    monkeypatch.setattr(kept, "_folder", lambda: tmp_path / "nowhere")
     exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
-    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     kernel = compiled.njit(cache=True)(scope["twice"])
     monkeypatch.setattr(call, refuse)
     assert kernel(2) == 4

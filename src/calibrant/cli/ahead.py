@@ -35,7 +35,7 @@ def compile_beside(report: Callable[[], None]) -> None:
     The run itself begins with its share at its first kernel: its input is read by then.
     """
     shared = _start() if _processors() > 1 and sys.executable and _first_run() else None
-    from calibrant.kernels.compiled import when_compiling  # numba, which loads while the process beside it begins
+    from calibrant.kernels.compiled import when_compiling
 
     def begun(_cache: str | None) -> None:
         nonlocal shared

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, ndtr, ndtri
 
 from calibrant.decisions.cases import Cases, drawing
 from calibrant.decisions.line import LogitLine
@@ -22,6 +21,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import require_single_outcomes
+from calibrant.door.special import expit, ndtr, ndtri
 from calibrant.door.values import Result, counted
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels.logistic import logistic_derivatives

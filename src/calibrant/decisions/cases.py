@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import events_of, read_groups, read_trials
 from calibrant.door.sample import Sample
+from calibrant.door.special import ndtri, stdtrit
 from calibrant.lazily import above
 
 _MOST_TRIALS = 100_000_000

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtri, stdtrit
 
 from calibrant.decisions.cases import Cases, drawing
 from calibrant.decisions.flexible import smoothed
@@ -28,6 +27,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import require_single_outcomes
+from calibrant.door.special import ndtri, stdtrit
 from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import auc_from_sample

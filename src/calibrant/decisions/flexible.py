@@ -10,13 +10,13 @@ from scipy.interpolate import BSpline
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 from scipy.sparse import csr_array
-from scipy.special import expit
 
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.line import Estimate
 from calibrant.door.arguments import RandomState
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
+from calibrant.door.special import expit
 from calibrant.kernels.lowess import anchors, bandwidths, local_weights
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.resampling.redraw import random_signs, resampled

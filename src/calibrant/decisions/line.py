@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit
 
 from calibrant.decisions.cases import Cases
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval, confidence, fixed_outwards
 from calibrant.door.rows import Rows
+from calibrant.door.special import expit
 from calibrant.door.values import Result
 from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.kernels.sums import dot
@@ -123,7 +123,7 @@ class LogitLine:
 
     def lowest(self) -> float:
         """Minus the largest log-likelihood where a cut tells events from others: that of the prediction with both."""
-        from scipy.special import xlog1py, xlogy
+        from calibrant.door.special import xlog1py, xlogy
 
         return float(-(self.mass * (xlogy(self.rate, self.rate) + xlog1py(1.0 - self.rate, -self.rate))).sum())
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from calibrant.door.ends import Interval, in_points, in_short
 from calibrant.door.sample import Sample
+from calibrant.door.special import expit
 from calibrant.door.values import Result, counted
 from calibrant.findings.words import ends, percent, rate
 from calibrant.recalibration.curves.averaged import AveragedCurve

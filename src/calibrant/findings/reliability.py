@@ -25,11 +25,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.door.special import expit
 from calibrant.door.values import FloatsOrNull, Result
 from calibrant.findings.regions import MOST_LEVELS, Places, Region, large_ones, regions_of
 from calibrant.findings.words import NO_TRIALS

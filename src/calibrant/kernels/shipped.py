@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "machine_code"
-_DIGEST = 32  # bytes
+DIGEST = 32  # bytes
 DESCRIPTION = "made_for.json"
 """In that folder: what `here` tells, the features of a processor that the code needs, numba's name of the target."""
 
@@ -99,7 +99,7 @@ def _sealed_files() -> Any:
             data = BytesIO()
             yield data
             with super()._open_for_write(path) as file:
-                file.write(data.getvalue() + _seal(path, data.getvalue()))
+                file.write(data.getvalue() + seal(path, data.getvalue()))
 
         def _load_index(self) -> Any:
             return super()._load_index() if is_whole(self._index_path) else {}
@@ -118,10 +118,11 @@ def is_whole(path: str) -> bool:
         data = Path(path).read_bytes()
     except OSError:
         return False
-    return data[-_DIGEST:] == _seal(path, data[:-_DIGEST])
+    return data[-DIGEST:] == seal(path, data[:-DIGEST])
 
 
-def _seal(path: str, data: bytes) -> bytes:
+def seal(path: str, data: bytes) -> bytes:
+    """The digest at the end of a file: of its name and of what stands before."""
     return hashlib.sha256(Path(path).name.encode() + b"\0" + data).digest()
 
 

@@ -83,4 +83,8 @@ def cut_in_step(
                 if total + gain < cost[e]:
                     cost[e] = max(total, cost[s])  # rounding must not win anything
                     previous[e] = s
-    return cost[n - 1], np.append(walked_back(previous, n - 1), n - 1)
+    path = walked_back(previous, n - 1)
+    whole = np.full(path.size + 1, n - 1)
+    for k in range(path.size):
+        whole[k] = path[k]
+    return cost[n - 1], whole

@@ -141,7 +141,7 @@ def _score(rate: FloatArray, prediction: FloatArray, score: Score) -> FloatArray
     """Mean score of ones and zeros in proportion to the rate."""
     if score == "brier":
         return rate * (1.0 - prediction) ** 2 + (1.0 - rate) * prediction**2
-    from scipy.special import xlog1py, xlogy
+    from calibrant.door.special import xlog1py, xlogy
 
     return np.asarray(-xlogy(rate, prediction) - xlog1py(1.0 - rate, -prediction))
 
@@ -154,7 +154,7 @@ def _entropy(ones: FloatArray, zeros: FloatArray, score: Score) -> float:
     total = ones + zeros
     if score == "brier":
         return float((ones / total * zeros).sum())
-    from scipy.special import xlogy
+    from calibrant.door.special import xlogy
 
     return float(-(xlogy(ones, ones / total) + xlogy(zeros, zeros / total)).sum())
 

@@ -15,6 +15,7 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+from calibrant.door.special import cosines
 from calibrant.kernels import pairs
 from calibrant.kernels.canonical import pair_weights, paired_sum
 from calibrant.kernels.spreading import spread
@@ -297,20 +298,17 @@ class SmoothedResidual:
     """
 
     def __init__(self, v: FloatArray, r: FloatArray, cells: int) -> None:
-        from scipy.fft import dct
-
         nodes = np.zeros(cells + 1)
         spread(v, r, nodes)
         nodes[1:-1] /= 2.0  # scipy's transform counts inner nodes twice
-        self._dct = dct
-        self._coefficient = dct(nodes, type=1)
+        self._coefficient = cosines(nodes, nodes.size)
 
     def density(self, bandwidth: float) -> FloatArray:
         """Smoothed residual at the nodes of the coarsest grid that resolves the bandwidth."""
         cells = min(self._coefficient.size - 1, grid_size(bandwidth))
         terms = self._coefficient[: min(cells, int(np.ceil(_TERMS / bandwidth))) + 1]
         decay = np.exp(-0.5 * (np.pi * bandwidth * np.arange(terms.size)) ** 2)
-        return np.asarray(self._dct(terms * decay, type=1, n=cells + 1))
+        return cosines(terms * decay, cells + 1)
 
     def error(self, bandwidth: float) -> float:
         """Integral of its absolute value."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
+from calibrant.door.special import expit
 from calibrant.kernels.logistic import logistic_derivatives
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import RandomState, check_level, generator, positive_integer
@@ -17,6 +16,7 @@ from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.door.special import expit, logit, ndtri
 from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.base import Recalibrator, as_column, read_predictions
 from calibrant.recalibration.curves.averaged import AveragedCurve

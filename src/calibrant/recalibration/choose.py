@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from scipy.special import betaln, ndtri
 
 from calibrant.door.arguments import N_RESAMPLES, check_level
 from calibrant.door.classes import MulticlassSample, multiclass_sample
@@ -18,6 +17,7 @@ from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
+from calibrant.door.special import betaln, ndtri
 from calibrant.door.values import Result, counted, record
 from calibrant.door.weights import LEAST_EFFECTIVE, effective
 from calibrant.inference.testing.calibration import calibration_test_on_rows

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -24,6 +24,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from calibrant.door.classes import class_probabilities
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, check_weights
 from calibrant.door.errors import InputError
+from calibrant.door.special import expit
 from calibrant.door.values import counted
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.methods import Method, make_recalibrator

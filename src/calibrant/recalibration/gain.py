@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, entr, expit
 
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
+from calibrant.door.special import betaincinv, entr, expit
 from calibrant.door.values import Result
 from calibrant.recalibration.curves.averaged import MANY_ROWS, AveragedCurve, LogitCells
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from calibrant.door.arguments import whole_from
 from calibrant.door.classes import ClassTable, MulticlassSample, multiclass_sample
@@ -18,6 +17,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions, read_groups
 from calibrant.door.sample import Sample
+from calibrant.door.special import ndtri
 from calibrant.kernels.sums import dot
 from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.curves.base import Curve

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
+from calibrant.door.special import ndtr
 from calibrant.inference.testing.discrete import mean_chance_interval, mean_chance_pvalues, two_sided_log_pvalues
 from calibrant.kernels import excursions as kernel
 from calibrant.kernels import sketching

@@ -7,7 +7,6 @@ __all__ = ["CorpRegions", "corp_regions"]
 from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.special import betaincinv
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
@@ -15,6 +14,7 @@ from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import OUTCOME_FREE, Rows, not_taken
 from calibrant.door.sample import Sample
+from calibrant.door.special import betaincinv
 from calibrant.door.values import Result
 from calibrant.kernels.isotonic import isotonic
 from calibrant.resampling.redraw import Redraws, resampled

@@ -11,7 +11,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, one_of
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
@@ -19,6 +18,7 @@ from calibrant.door.ends import Interval, confidence, outwards
 from calibrant.door.errors import InputError
 from calibrant.door.rows import INDEPENDENT, Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
+from calibrant.door.special import ndtr, ndtri, stdtr, stdtrit
 from calibrant.door.values import counted
 from calibrant.inference.comparison.items import DependentOutcomes, Items, matched
 from calibrant.inference.testing.result import TestResult

@@ -9,11 +9,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.rows import Rows, read_groups
+from calibrant.door.special import ndtr, ndtri
 from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.sums import dot
 from calibrant.resampling.redraw import resampled

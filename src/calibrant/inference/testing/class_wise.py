@@ -318,7 +318,7 @@ def _studentised(lots: UncertainLots, direction: FloatArray) -> float:
 
     Where they are fewer than ten, it is no evidence.
     """
-    from scipy.special import stdtr
+    from calibrant.door.special import stdtr
 
     squares = lots.count * lots.prediction**2 + lots.ones * (1.0 - 2.0 * lots.prediction)
     squares = (direction * lots.weight) ** 2 * squares
@@ -419,7 +419,7 @@ def pair_pvalues(counts: PairCounts) -> tuple[IntArray, FloatArray, FloatArray]:
     one event beyond the mean on (Hoeffding 1956, Theorem 4): there twice the binomial tail is a p-value, and nearer to
     the mean it is 1. Adjusted by Benjamini and Yekutieli's procedure, which holds under any dependence.
     """
-    from scipy.special import betainc
+    from calibrant.door.special import betainc
 
     prediction, was = np.nonzero(np.abs(counts.observed - counts.expected) >= 1.0)
     n = counts.rows[prediction].astype(np.float64)

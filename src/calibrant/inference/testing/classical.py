@@ -231,7 +231,7 @@ def spiegelhalter_test(
 
 def chi_squared_tail(statistic: float, degrees: int) -> float:
     """Probability that a chi-squared variable is at least as large; never said to be 0."""
-    from scipy.special import chdtrc
+    from calibrant.door.special import chdtrc
 
     if degrees == 0:
         return 1.0 if statistic == 0.0 else LEAST

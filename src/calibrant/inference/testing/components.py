@@ -111,7 +111,7 @@ class Components:
 
     def logs(self, statistics: FloatArray) -> FloatArray:
         """Log p-values of statistics by formula."""
-        from scipy.special import gammaincc
+        from calibrant.door.special import gammaincc
 
         x = np.maximum(statistics * self.stretch + self.shift, 0.0)
         p = gammaincc(self.shape, x)
@@ -178,7 +178,7 @@ def _groups(
 
 def _log_tail(shape: FloatArray, x: FloatArray) -> FloatArray:
     """Log of the gamma tail where it underflows, by the first term of its continued fraction."""
-    from scipy.special import gammaln
+    from calibrant.door.special import gammaln
 
     return np.asarray(-x + shape * np.log(x) - gammaln(shape) - np.log(x + 1.0 - shape))
 

@@ -9,13 +9,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import betainc
 from scipy.stats import binom
 
 from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, events_of, not_taken, read_trials, require_single_outcomes
+from calibrant.door.special import betainc
 from calibrant.door.values import counted
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows, register_test
 from calibrant.kernels.poisson_binomial import log_two_sided

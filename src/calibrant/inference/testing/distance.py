@@ -372,6 +372,6 @@ def _range_tail(x: float) -> float:
 
 def _both_tails(x: FloatArray) -> FloatArray:
     """Probability that a standard normal variable exceeds x in absolute value."""
-    from scipy.special import erfc
+    from calibrant.door.special import erfc
 
     return np.asarray(erfc(x / math.sqrt(2.0)))

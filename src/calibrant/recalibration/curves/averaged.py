@@ -13,11 +13,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from calibrant.door.arguments import flag
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.door.special import expit
 from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.curves.base import Curve, Levels, register_map

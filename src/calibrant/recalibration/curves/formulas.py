@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from calibrant.door.arguments import positive_integer
 from calibrant.door.sample import Sample
+from calibrant.door.special import expit
 from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.measures.logistic import FARTHEST, MANY, fit_logistic, inner_expit, log_odds, pooled_neighbours

@@ -1,0 +1,169 @@
+"""Machine code that was kept is called without numba, with the same results, and nowhere where it does not fit."""
+
+import gc
+import json
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from calibrant.kernels import compiled, kept
+from tests.damage import damaged
+
+
+class Pair(NamedTuple):
+    x: np.ndarray
+    y: np.ndarray
+
+
+def mixed(pair, more, scale, turn, count, _nothing):
+    made = np.empty(count)
+    for k in range(count):
+        made[k] = scale * pair.x[k] + pair.y[k, 0] + (1.0 if turn else 0.0)
+    more[0] = pair.x.size
+    return made, count, turn, scale, (made, pair.x)
+
+
+def part(x):
+    return x[1:]
+
+
+def unknown(pair):
+    return pair
+
+
+def divided(a, b):
+    return a // b
+
+
+ARGUMENTS = (Pair(np.arange(4.0), np.ones((4, 2))), np.zeros(1, np.int64), 0.5, True, 3, None)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "numba"))
+    return tmp_path
+
+
+def kernel_of(function):
+    return compiled.njit(cache=True)(function)
+
+
+def by_kept_code(kernel):
+    return "_dispatcher" not in vars(kernel)
+
+
+def same(found, expected):
+    if isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    elif isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    else:
+        assert type(found) is type(expected)
+        assert found == expected
+
+
+@pytest.mark.usefixtures("folder")
+def test_results_are_the_same_and_memory_is_given_back():
+    expected = kernel_of(mixed)(*ARGUMENTS)
+    again = kernel_of(mixed)
+    found = again(*ARGUMENTS)
+    assert by_kept_code(again)
+    same(found, expected)
+    assert found[4][1] is ARGUMENTS[0].x
+    assert ARGUMENTS[1][0] == 4
+    shared, held = found[0], found[0].copy()
+    del found
+    gc.collect()
+    same(shared, held)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_part_of_an_argument_is_a_view_of_it():
+    x = np.arange(3.0)
+    kernel_of(part)(x)
+    again = kernel_of(part)
+    found = again(x)
+    assert by_kept_code(again)
+    x[2] = 9.0
+    same(found, np.array([1.0, 9.0]))
+
+
+@pytest.mark.usefixtures("folder")
+def test_errors_are_numbas_own():
+    assert kernel_of(divided)(7, 2) == 3
+    again = kernel_of(divided)
+    assert again(7, 2) == 3
+    assert by_kept_code(again)
+    with pytest.raises(ZeroDivisionError):
+        again(7, 0)
+
+
+def test_what_is_not_known_is_not_kept(folder):
+    kernel_of(unknown)(ARGUMENTS[0])
+    assert not list(folder.glob("*.kept"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_types_are_told_apart():
+    x = np.arange(4.0)
+    readonly = np.arange(4.0)
+    readonly.flags.writeable = False
+    kinds = [x, readonly, x[::2], x.astype(np.float32), x.reshape(2, 2), np.asfortranarray(x.reshape(2, 2))]
+    assert len({kept.key_of((each,)) for each in kinds}) == len(kinds)
+    assert len({kept.key_of((each,)) for each in (1, 1.0, True, None, np.uint64(1), (1,))}) == 6
+    assert kept.key_of((2**63,)) is kept.key_of(("text",)) is kept.key_of((np.int32(1),)) is None
+    kernel_of(divided)(7, 2)
+    other = kernel_of(divided)
+    assert other(7.0, 2.0) == 3.0
+    assert not by_kept_code(other)
+
+
+@pytest.mark.usefixtures("folder")
+def test_many_calls_are_numbas(monkeypatch):
+    kernel_of(divided)(7, 2)
+    again = kernel_of(divided)
+    assert again(7, 2) == 3
+    monkeypatch.setattr(kept, "_calls", [kept._MANY])
+    assert again(7, 2) == 3
+    assert not by_kept_code(again)
+
+
+@pytest.mark.parametrize("changed", ["a source", "a byte", "its name"])
+def test_code_that_does_not_fit_is_not_called(folder, monkeypatch, changed):
+    kernel_of(divided)(7, 2)
+    (path,) = folder.glob("*.kept")
+    whole = path.read_bytes()
+    if changed == "a source":
+        monkeypatch.setattr(kept, "_stamp", lambda: "another")
+    elif changed == "its name":
+        path.rename(folder / path.name.replace("divided", "part"))
+    for number in range(4):
+        if changed == "a byte":
+            path.write_bytes(damaged(whole, np.random.default_rng(number))[1])
+            if path.read_bytes() == whole:
+                continue
+        again = kernel_of(part if changed == "its name" else divided)
+        assert kept.load(again, ("i8", "i8")) is None
+
+
+def test_code_that_calls_what_is_not_there_is_not_kept(folder, monkeypatch):
+    monkeypatch.setattr(kept, "_OURS", set())
+    kernel_of(divided)(7, 2)
+    assert not list(folder.glob("*.kept"))
+    with pytest.raises(ValueError, match=r"^$"):
+        list(kept._undefined(b"MZ" + bytes(80)))
+
+
+def test_the_stamp_knows_numbas_settings(monkeypatch):
+    before = kept._stamp.__wrapped__()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+    assert kept._stamp.__wrapped__() == before
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert kept._stamp.__wrapped__() != before
+    assert json.dumps(before)
