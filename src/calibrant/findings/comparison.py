@@ -413,7 +413,8 @@ def _not_of_the_same_rows(
         where = "" if n_differing is None else f" in {n_differing:,} of {counted(y_true.size, 'row')}"
         return (
             f"their outcomes differ{where}, so they are not of the same rows in the same order. If they are of the "
-            "same items, name the column of ids (--items COLUMN); compare_calibration takes different rows with y_true_b"
+            "same items, name the column of ids (--items COLUMN); compare_calibration takes different rows with "
+            "y_true_b"
         )
     if not all(_same(groups[0], each) for each in groups[1:]):
         return "their groups differ, so they are not of the same rows in the same order"
