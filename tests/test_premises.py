@@ -41,16 +41,36 @@ GIVEN = {
         ("--sample-weight", "mass", "--outcome-free-weights", "--by", "site"),
         ["say nothing of outcomes", "outcome_free_weights"],
     ),
-    **dict.fromkeys(("--time", "--event"), ("rows", "times", FOLLOWED, ["days", "died"])),
-    "--horizon": ("rows", "times", FOLLOWED, ["by 1.5 (horizon)", "independently of the event and the prediction."]),
-    "--strata": ("rows", "times", (*FOLLOWED, "--strata", "site"), ["within values of column site"]),
-    "--least-followed": ("rows", "times", (*FOLLOWED, "--least-followed", "0.05"), ["0.05 are followed"]),
+    "--time --event --horizon --strata --least-followed": (
+        "rows",
+        "times",
+        (*FOLLOWED, "--strata", "site", "--least-followed", "0.05"),
+        ["days", "died", "by 1.5 (horizon)", "within values of column site", "0.05 are followed"],
+    ),
+    "--horizon --groups": (
+        "rows",
+        "times",
+        (*FOLLOWED, "--groups", "site", "--strata", "site", "--max-weight", "999"),
+        ["2 groups", "column site", "within values of column site", "999"],
+    ),
+    "--sampling-fractions --groups": (
+        "rows",
+        "",
+        ("--sampling-fractions", "0:0.4,1:1", "--groups", "patient", "--max-weight", "9"),
+        ["0.4 of those without", "80 groups", "patient", "at most 9"],
+    ),
+    "one row a group": ("numbered rows", "", ("--groups", "row"), ["with its own row|its own value of column row"]),
+    "classes": ("classes", "", ("--groups", "patient", "--max-weight", "9"), ["80 groups", "patient", "at most 9"]),
+    "sketch": ("sketch", "", (), ["does not say which rows it left out", "independent"]),
     "--trials": ("rates", "", ("--trials", "n", "--max-weight", "9"), ["several outcomes", "column n "]),
     "--pos-label": ("rows", "labels", ("--pos-label", "yes"), ["label yes"]),
     "--exclude-bad": ("rows", "bad", ("--exclude-bad",), ["1 bad row left out"]),
     "--distinct": ("rows", "twice", ("--distinct",), ["taken as distinct rows", "distinct"]),
 }
-"""Of each option that is a premise: the rows, the options, and what every output must say."""
+"""Of options that are premises, or of kinds of rows: the rows, the options, and what every output must say."""
+ELSEWHERE = {"audit": {"independence"}, "gate": {"limit"}}
+"""Premises that a page says in other words, beside what they are of."""
+OPTIONS = {option for names in GIVEN for option in names.split() if option.startswith("--")}
 NO_PREMISE = {
     *("--y-true", "--y-prob", "--by", "--find", "--max-depth", "--drift", "--reference", "--baseline", "--max-worse"),
     *("--certificate", "--html", "--items", "--json", "--junit", "--summary", "--filesystem", "--anytime", "--so-far"),
@@ -61,8 +81,8 @@ NO_PREMISE = {
 
 def test_every_option_is_a_premise_or_is_none():
     for command in ("audit", "gate"):
-        assert set(NAMES[command]) <= set(GIVEN) | NO_PREMISE
-    assert not set(GIVEN) & NO_PREMISE
+        assert set(NAMES[command]) <= set(OPTIONS) | NO_PREMISE
+    assert not set(OPTIONS) & NO_PREMISE
 
 
 def outputs(folder, command, names, args):
@@ -84,19 +104,27 @@ def outputs(folder, command, names, args):
 
 
 @pytest.mark.parametrize("command", ["audit", "gate"])
-@pytest.mark.parametrize("option", sorted(GIVEN))
-def test_its_value_is_found_in_every_output(tmp_path, command, option):
-    if option not in NAMES[command]:
+@pytest.mark.parametrize("given", sorted(GIVEN))
+def test_its_value_is_found_in_every_output(tmp_path, command, given):
+    if not {each for each in given.split() if each.startswith("--")} <= set(NAMES[command]):
         pytest.skip("not of this command")
-    reads, variant, args, wanted = GIVEN[option]
-    if command == "gate" and option == "--threshold":
+    reads, variant, args, wanted = GIVEN[given]
+    if command == "gate" and given == "--threshold":
         args = (*args, "--max-regret", "0.2")
     if command == "gate" and not {"--max-distance", "--max-regret"} & set(args):
         args = (*args, *LIMIT)
-    names = option_data.build(tmp_path, reads, variant)
-    for name, said in outputs(tmp_path, command, names, args).items():
+    names = option_data.build(tmp_path, reads.removeprefix("numbered "), variant)
+    if reads == "numbered rows":
+        frame = pd.read_csv(tmp_path / names[0])
+        frame.assign(row=frame.index[::-1]).to_csv(tmp_path / names[0], index=False)
+    found = outputs(tmp_path, command, names, args)
+    told = json.loads(found["JSON"])["sentences"]
+    for name, said in found.items():
         for each in wanted:
             assert any(one in said for one in each.split("|")), (name, each)  # a gate has its limit beside the verdict
+        said = re.sub("<[^>]*>", "", said) if name == "html" else said
+        for premise, sentence in told.items():
+            assert premise in ELSEWHERE[command] or name == "JSON" or sentence in said, (name, premise)
 
 
 @pytest.mark.parametrize("command", ["audit", "gate"])

@@ -310,6 +310,8 @@ def facts(audit: Audit) -> str:
 
 
 def _in_groups(audit: Audit) -> str:
+    if audit.n_groups is None and "groups" in audit.columns:
+        return f", each with its own {audit.columns['groups']}"
     if audit.n_groups is None:
         return ""
     name = audit.columns.get("groups")
