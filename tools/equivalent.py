@@ -154,6 +154,23 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "(not (2.0 * guess < self.length))",
     ): _SEARCH,
     ("measures/kernel.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
+    ("door/classes.py", "check_logits", "return", "pass"): "finite scores pass what is looked at next as well",
+    ("recalibration/by_segment/table.py", "", "300", "301"): "a limit that was chosen: one more is another, as good",
+    (
+        "resampling/joint.py",
+        "lanes",
+        "1",
+        "2",
+        "return max(1, min(_MOST_LANES, _AT_ONCE // max(1, self.weight.size)))",
+    ): "how many are drawn at once: each is drawn by its own number",
+    (
+        "decisions/line.py",
+        "intercept_and_slope",
+        "1.0",
+        "1.25",
+        "starts = [line.least((0.0, 1.0), (0,)), (math.inf, (math.log(rate / (1.0 - rate)), 0.0), np.zeros(2))]",
+    ): _SEARCH,
+    ("kernels/lower.py", "solve", "0.5", "0.625", "if gap < 0.5 * halved:"): _SEARCH,
     ("decisions/line.py", "least", "2.0", "2.5"): (
         "how far one step of Newton's may go; steps end at the one optimum, or so far out that nothing is left to gain"
     ),
@@ -216,7 +233,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
 }
 
 _DRAWS = re.compile(r"^_?draw_|_svg$|_figure$|^faded_|^_pairs$|^_end$")
-_RATE = re.compile(r"min\(1\.0, max\(0\.0, \w+ \+ (float\([\w.]*residual\(\)\.sum\(\)\)|bias)\)\)")
+_RATE = re.compile(r"min\(1\.0, max\(0\.0, (rate|\w+ \+ (float\([\w.]*residual\(\)\.sum\(\)\)|bias))\)\)")
 _ROUNDING = re.compile(r"^(UNIT|ARITHMETIC|_?ROUNDING|_?rounding|_rounding_of|rounding_of_\w+)$")
 
 

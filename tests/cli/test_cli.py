@@ -345,6 +345,14 @@ def test_a_gate_of_regret_takes_weights_by_their_bound(tmp_path):
     assert "--max-weight: column 'sample_weight' holds weights" in run("gate", path).stderr
 
 
+def test_an_option_that_is_given_three_times_is_refused_by_name():
+    for option, several in (("--seed", False), ("--by", True)):
+        done = run("audit" if option == "--seed" else "gate", "rows.csv", *[option, "1"] * 3)
+        assert done.exit_code == 2
+        assert f"{option} is given 3 times, and takes one value" in done.stderr
+        assert ("commas" in done.stderr) == several
+
+
 @pytest.mark.slow
 def test_an_option_that_takes_one_value_is_refused_twice(tmp_path):
     path = tmp_path / "rows.csv"

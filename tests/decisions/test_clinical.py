@@ -12,6 +12,7 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import chi2
 
 from calibrant import InputError, audit, clinical_calibration
+from calibrant.decisions import clinical
 from calibrant.decisions import flexible as smooth
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.clinical import _verdict
@@ -427,3 +428,20 @@ def test_a_mean_of_errors_that_is_not_skewed_has_ends_on_either_side_alike():
     assert found.value == pytest.approx(0.2)
     assert found.value - found.interval.low == pytest.approx(half)
     assert half == pytest.approx(1.96 * 0.16 / np.sqrt(120), rel=0.03)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3])
+@pytest.mark.parametrize("power", [1.0, 6.0])
+def test_ends_of_the_brier_score_are_where_hall_s_cubic_is_normal(level, power):
+    rng = np.random.default_rng(0)
+    v = rng.random(300) ** power
+    cases = Cases.read((rng.random(300) < v).astype(float), v, None, None, None)
+    each = (cases.y - cases.v) ** 2
+    moved = cases.weight * (each - cases.weight @ each)
+    units, error = cases.by_unit(moved), clinical._error(cases, moved)
+    skew = (units**3).sum() / (units**2).sum() ** 1.5
+    found = clinical.brier_score(cases, level)
+    z = np.array([(found.value - end) / error for end in found.interval])
+    cubic = z + skew * z**2 / 3.0 + skew**2 * z**3 / 27.0 + skew / 6.0
+    assert abs(skew) > 0.01
+    assert cubic == pytest.approx(cases.normal_quantile(level) * np.array([1.0, -1.0]), rel=1e-6)

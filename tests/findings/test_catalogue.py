@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from calibrant import Interval, audit
+from calibrant.findings import actions
 from calibrant.findings.actions import action_line, code, what_to_do
 from calibrant.findings.catalogue import _how_sure_and_far, _may_hide
+from calibrant.findings.decision import Blamed
 
 RNG = np.random.default_rng(0)
 P = RNG.random(500)
@@ -67,3 +69,13 @@ def test_what_a_correction_would_gain_is_told_where_it_is_known():
     assert found.advice.gain is not None
     for audited, known in ((found, True), (nothing_known, False)):
         assert ("Correcting would improve" in action_line(unchanged, audited)) == known
+
+
+@pytest.mark.parametrize("action", ["recalibrate", "look at the parts", "look closer"])
+def test_one_segment_to_blame_is_corrected_alone(monkeypatch, action):
+    found = slightly_off()
+    one = Blamed("place = north", ("place",), 100, 0.5, 0.7, 0.4, 0.41)
+    monkeypatch.setattr(actions, "blamed", lambda *_: one)
+    said = action_line(replace(found.answer, action=action), found)
+    assert "place = north" in said
+    assert said.startswith("Do: ")

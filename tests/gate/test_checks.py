@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -29,6 +30,7 @@ from calibrant.gate.asides import Asides
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
+from calibrant.gate.table import _say_independent
 from calibrant.inference.bounds.gate import GateResult, needs
 from calibrant.inference.comparison.not_worse import NotWorse, Predictor
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
@@ -791,3 +793,17 @@ def test_a_line_of_a_check_says_where_predictions_err_and_ends_there(where):
     result = GateResult("beyond", 0.1, Interval(0.2, 0.3), 0.05, 900, None)
     line = Check("all rows", "rows", result, Asides(where=where)).line()
     assert line.endswith(f". {where}" if where else "(900 rows)")
+
+
+@pytest.mark.parametrize("option", [None, "anytime", "baseline"])
+def test_rows_that_may_depend_are_gated_by_groups_without_what_takes_none(option):
+    said = []
+    request = SimpleNamespace(**{"anytime": None, "baseline": None, **({option: "x"} if option else {})})
+    table = SimpleNamespace(perhaps_groups=lambda *_, **__: "patient")
+    listener = SimpleNamespace(premise=lambda *_: None, hint=said.append)
+    _say_independent(table, [], request, listener)
+    assert "--groups patient --max-weight N" in said[0]
+    assert [f"without --{each}" in said[0] for each in ("anytime", "baseline")] == [
+        option == each for each in ("anytime", "baseline")
+    ]
+    assert ("without" in said[0]) == (option is not None)

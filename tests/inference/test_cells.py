@@ -359,3 +359,13 @@ def test_a_gate_of_weighted_rows_takes_sketches_of_them_too():
         with pytest.raises(InputError, match="of an earlier batch"):
             of_rows.update(y[turned], v[turned], sample_weight=w[turned], once=once)
     assert of_rows.update(y, v, sample_weight=w, distinct=True).n_rows == 6000
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("weighs", [True, False])
+def test_an_outcome_that_cannot_be_is_told_of_rows_of_any_weight_above_none(unit, weighs):
+    v = np.r_[0.0, np.linspace(0.1, 0.9, 50)]
+    y, w = np.r_[1.0, np.arange(50) % 2], unit * np.r_[float(weighs), np.ones(50)]
+    sample = CalibrationSketch().update(y, v, sample_weight=w).sample
+    found = calibration_test_on_weighted_cells(sample, 0.05, 0.0, None)
+    assert (found.impossible is not None) == weighs

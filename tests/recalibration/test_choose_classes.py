@@ -1,11 +1,14 @@
 """Choosing a recalibrator for classes: scores, rare classes, methods that do not suit."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from calibrant import InputError, lower_calibration_distance
 from calibrant.door.classes import multiclass_sample
 from calibrant.recalibration import DirichletScaling, choose_recalibrator, compare_recalibrators
+from calibrant.recalibration.judge import Judge
 from calibrant.recalibration.softmax_fit import OutOfTime
 from tests.strategies import drawn_classes
 
@@ -104,3 +107,11 @@ def test_classes_that_are_right_are_left_alone_and_one_wrong_class_is_enough():
     ends = (true / true.sum(axis=1, keepdims=True)).cumsum(axis=1)
     label = (np.random.default_rng(2).random((3000, 1)) > ends[:, :-1]).sum(axis=1)
     assert choose_recalibrator(label, table).chosen == "averaged_classes"
+
+
+def test_scores_of_classes_are_those_of_each_class_added_up():
+    rng = np.random.default_rng(0)
+    table, y = rng.dirichlet(np.ones(4), 30), rng.integers(0, 4, 30)
+    found = Judge.losses(SimpleNamespace(classes=True, outcome=y), table)
+    assert found["brier"] == pytest.approx(((table - np.eye(4)[y]) ** 2).sum(axis=1))
+    assert found["log"] == pytest.approx([-np.log(table[k, c]) for k, c in enumerate(y)])

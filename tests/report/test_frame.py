@@ -1,12 +1,13 @@
 """What part of the axis a picture shows."""
 
 import numpy as np
+import pytest
 from scipy.special import expit, logit
 
 from calibrant import audit, corp_decomposition
 from calibrant.findings.regions import Region
 from calibrant.report.diagram import _draw_examples, figure
-from calibrant.report.frame import beyond, limits
+from calibrant.report.frame import beyond, limits, near_an_end
 
 
 def audited(low, high, n=300):
@@ -67,3 +68,15 @@ def test_an_example_has_a_ring_and_where_it_is_a_range_a_bar_within_the_axis():
     _draw_examples([alone, ranged], ax, -0.1, (0.2, 0.9))
     assert [(x, y) for x, y, *_ in ax.drawn] == [([0.5], [0.5]), ([0.5], [0.5]), ([0.2, 0.5], [-0.1, -0.1])]
     assert [label for _, _, label, _ in ax.drawn] == ["headline", None, None]
+
+
+@pytest.mark.parametrize("value", [1e-9, 3e-5, 1e-4, 0.0123, 0.5, 0.98765, 1.0 - 1e-4, 1.0 - 3e-5, 1.0 - 1e-9])
+def test_a_probability_is_told_as_a_number_or_by_its_distance_from_an_end(value):
+    said = near_an_end(value)
+    tail = min(value, 1.0 - value)
+    if tail < 0.8e-4:
+        told = float(said.removeprefix("1-"))
+        assert said.startswith("1-") == (value > 0.5)
+        assert told == pytest.approx(tail, rel=0.5)
+    else:
+        assert float(said) == pytest.approx(value, rel=5e-4)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from calibrant import InputError, audit_table, find_segments
 from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.kernels import sketching
+from calibrant.segments import sums
 from calibrant.segments.evidence import SHARES, Totals
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
 from calibrant.segments.request import Search
@@ -359,3 +360,14 @@ def test_an_explanation_is_a_segment_whose_pvalue_is_within_its_share_of_the_lev
                 summed=SimpleNamespace(cells=cells, handicap=handicap, starts=starts, ends=starts + 1),
             )
             assert _explained(search, np.array([segment]), lambda *_: [], [1]) == listed
+
+
+def test_a_segment_s_share_of_the_level_is_that_of_its_handicap(monkeypatch):
+    handicap, single = np.array([0.0, 3.0, 7.0]), np.array([0.01, 1e-4, 0.3])
+    monkeypatch.setattr(sums, "segment_tails", lambda *_: (single, [], np.zeros(3, bool), None))
+    monkeypatch.setattr(sums, "_climbs", lambda *_: (0.0, 0.0))
+    formed = SimpleNamespace(stated=lambda: None, index=None, cells=None, starts=None, handicap=handicap)
+    found = sums.TailSearch.of(formed, 0.05)
+    assert found.share == pytest.approx(np.exp(-handicap / 2) / np.exp(-handicap / 2).sum())
+    # The score, by which segments are compared, is twice the log of the share over the p-value, but for one number.
+    assert np.diff(found.score) == pytest.approx(np.diff(2.0 * np.log(found.share / single)))

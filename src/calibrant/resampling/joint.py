@@ -8,7 +8,7 @@ ratio of weight to mean weight of one of its nearest neighbours with that outcom
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -134,11 +134,6 @@ class JointRows:
     def lanes(self) -> int:
         """Resamples at a time, so that they fit into memory."""
         return max(1, min(_MOST_LANES, _AT_ONCE // max(1, self.weight.size)))
-
-    def blocks(self, n: int) -> Iterator[tuple[int, int]]:
-        """Resamples from 0 to n - 1: first and number of each block."""
-        for first in range(0, n, self.lanes):
-            yield first, min(self.lanes, n - first)
 
     def again(self) -> Callable[[np.random.Generator], FloatArray]:
         """Return a function that takes a source of randomness, and gives another excess."""
