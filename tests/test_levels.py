@@ -115,6 +115,15 @@ def gated_sums(**options):
     return check_opened(opened, GateRequest(**NAMES, level=LEVEL, **options), Listener()).summary()
 
 
+def gated_classes():
+    """Of three classes the top label passes, so that single ones are looked at."""
+    rows = [np.tile(np.eye(3)[k] * 0.7 + 0.1, (N, 1)) for k in range(3)]
+    table, label = np.concatenate(rows), np.concatenate([RNG.choice(3, N, p=each[0]) for each in rows])
+    columns = {"label": label, **{f"p{k}": table[:, k] for k in range(3)}}
+    request = GateRequest(y_true="label", max_distance=0.4, level=LEVEL)
+    return check_opened(OpenedFrame(pa.table(columns)), request, Listener()).summary()
+
+
 WEIGHTED = TABLE.append_column("w", pa.array(KINDS["weights"]["sample_weight"]))
 OF_WEIGHTS = {"columns": ("y", "p", "w"), "sample_weight": "w", "max_weight": 2.0}
 OF_GROUPS = {"columns": ("y", "p", "place", "who"), "groups": "who", "max_weight": 4.0}
@@ -208,6 +217,7 @@ CALLS = {
     "gate, sums": lambda: gated_sums(max_distance=0.1),
     "gate, regret, sums": lambda: gated_sums(max_regret=0.1),
     "gate, baseline": lambda: with_file(lambda f: gated_table(("y", "p"), baseline=str(f / "rows.parquet"))),
+    "gate, classes": lambda: gated_classes(),
     "gate, state": lambda: with_file(with_state),
     "weighted sketch": lambda: (
         SKETCH.gate(max_distance=0.1, max_weight=2.0, level=LEVEL).summary(),

@@ -155,6 +155,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): _SEARCH,
     ("measures/kernel.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
     ("door/classes.py", "check_logits", "return", "pass"): "finite scores pass what is looked at next as well",
+    ("segments/results.py", "", "20", "21"): "a limit that was chosen: one more is another, as good",
     ("recalibration/by_segment/table.py", "", "300", "301"): "a limit that was chosen: one more is another, as good",
     (
         "resampling/joint.py",

@@ -1,6 +1,7 @@
 """Segments that an audit is asked to find: in its answer, on its pages and in its JSON, by every road."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,11 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant import InputError, audit_table
 from calibrant.cli.app import app
+from calibrant.door.request import AuditRequest
+from calibrant.findings import parts
 from calibrant.report.html import document
 from calibrant.report.segments import pair_names, pair_svg, pairs_to_draw
+from calibrant.segments import search as search_module
 from calibrant.segments.request import Search
 from calibrant.segments.search import found_in_table
 from calibrant.tables.entry import OpenedFile
@@ -284,3 +288,12 @@ def test_no_search_is_advised_that_would_be_refused(tmp_path, held, hint):
     table.to_csv(tmp_path / "rows.csv", index=False)
     gate = CliRunner().invoke(app, ["gate", str(tmp_path / "rows.csv"), "--max-distance", "0.3"])
     assert ("--find all" in gate.stdout) == hint
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_segments_are_searched_by_the_seed_of_the_audit_where_it_has_one(monkeypatch, seed):
+    searched = []
+    monkeypatch.setattr(search_module, "found_in_table", lambda *each: searched.append(each[2]))
+    request = AuditRequest(y_true="y", y_prob="p", find=("s",), random_state=3)
+    parts._found(None, SimpleNamespace(seed=seed, columns={}), {}, request)
+    assert searched[0].random_state == (3 if seed is None else seed)

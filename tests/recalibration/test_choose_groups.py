@@ -1,10 +1,14 @@
 """Rows that depend on one another within groups: kept together, and intervals of groups."""
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from calibrant import InputError, choose_recalibrator
-from calibrant.recalibration import AveragedScaling, compare_recalibrators, judge
+from calibrant.recalibration import AveragedScaling, choose, compare_recalibrators, judge
 
 
 def drawn(n, seed=0):
@@ -102,3 +106,14 @@ def test_too_few_groups_for_a_test_are_no_reason_to_leave_the_predictions():
             assert not choice.reject
             assert said in choice.summary()
             assert "Leave" not in choice.summary()
+
+
+@pytest.mark.parametrize(("events", "rows"), [(0, 1), (3, 10), (10, 10), (40, 90)])
+def test_maps_explain_rows_better_than_any_one_rate_by_what_the_level_asks_for(events, rows):
+    one_rate = math.log(quad(lambda p: p**events * (1.0 - p) ** (rows - events), 0.0, 1.0)[0])
+    for more, informs in ((1e-4, True), (-1e-4, False)):
+        curve = SimpleNamespace(
+            cells_=SimpleNamespace(events=np.array([events]), rows=np.array([rows])),
+            log_evidence_=one_rate + math.log(choose._SURER / 0.05) + more,
+        )
+        assert choose._informs(curve, 0.05) == informs

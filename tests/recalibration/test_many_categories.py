@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
+from calibrant import InputError
 from calibrant.kernels.trees import best_cut
 from calibrant.recalibration import SegmentRecalibrator
 from calibrant.recalibration.by_segment import boosting
 from calibrant.recalibration.by_segment.corrections import Fitting
 from calibrant.recalibration.by_segment.estimator import Candidates
+from calibrant.recalibration.by_segment.table import _of_array
 from tests.strategies import examples
 
 
@@ -173,3 +175,12 @@ def test_any_number_of_cells_is_fitted_and_predicted(size):
         assert trees.n_trees == 10
         assert np.isfinite(trees.change(cells)).all()
         assert size > 2 or losses[-1] < losses[0]
+
+
+def test_whole_numbers_are_told_apart_and_infinite_ones_are_the_largest():
+    large = 2**53 + np.arange(3)
+    with pytest.raises(InputError, match="whole numbers beyond 2"):
+        _of_array(large, "x")
+    assert _of_array(large.astype(float), "x").tolist() == large.astype(float).tolist()
+    assert np.isfinite(_of_array(np.array([np.inf, 1.0, -np.inf]), "x")).all()
+    assert _of_array(np.arange(3), "x").tolist() == [0.0, 1.0, 2.0]

@@ -371,3 +371,26 @@ def test_a_segment_s_share_of_the_level_is_that_of_its_handicap(monkeypatch):
     assert found.share == pytest.approx(np.exp(-handicap / 2) / np.exp(-handicap / 2).sum())
     # The score, by which segments are compared, is twice the log of the share over the p-value, but for one number.
     assert np.diff(found.score) == pytest.approx(np.diff(2.0 * np.log(found.share / single)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("whole", [0.2, 0.0])
+def test_all_rows_must_inform_and_a_value_with_few_rows_is_left_out(weighted, whole):
+    """The first value has ten rows, too few for a segment; where no row can vary nothing is searched."""
+    rng = np.random.default_rng(0)
+    v = whole + rng.random(400) / 2 if whole else np.zeros(400)
+    columns = {
+        "y": (rng.random(400) < v) * 1,
+        "p": v,
+        "s": np.where(np.arange(400) < 10, 0, np.tile([1, 2], 200)),
+    }
+    options = {"y_true": "y", "y_prob": "p", "features": ["s"], "min_rows": 20, "max_depth": 1}
+    if weighted:
+        columns["w"] = rng.uniform(1.0, 2.0, 400)
+        options |= {"sample_weight": "w", "outcome_free_weights": True}
+    table = pl.DataFrame(columns).lazy()
+    if whole:
+        assert find_segments(table, **options, n_resamples=39, random_state=0).n_tested == 3  # all rows, 1 and 2
+    else:
+        with pytest.raises(InputError, match="a segment needs 20 rows"):
+            find_segments(table, **options, n_resamples=39, random_state=0)

@@ -8,6 +8,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,6 +17,7 @@ import pytest
 from calibrant import audit_table, find_segments
 from calibrant.segments.by_column import calibration_by_segment
 from calibrant.sketch.sketch import CalibrationSketch
+from calibrant.tables import duckdb as duckdb_tables
 from calibrant.tables import frames
 
 for needed in ("dask.dataframe", "ibis"):
@@ -194,3 +196,13 @@ def test_spark_goes_on_when_a_worker_process_is_killed(spark, tmp_path):
     assert len(executors) == 2
     os.kill(executors[0], signal.SIGKILL)
     assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
+
+
+@pytest.mark.parametrize("little", [False, True])
+def test_where_there_is_little_address_space_the_database_has_one_thread(monkeypatch, little):
+    configured = []
+    monkeypatch.setattr(duckdb_tables, "_little_address_space", lambda: little)
+    monkeypatch.setattr(duckdb, "connect", lambda config: configured.append(config))
+    duckdb_tables.connect()
+    assert (configured[0].get("threads") == "1") == little
+    assert configured[0]["autoinstall_known_extensions"] == "false"
