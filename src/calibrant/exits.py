@@ -121,12 +121,8 @@ def _explain(problem: BaseException) -> int:
     if isinstance(problem, KeyboardInterrupt):
         tell("calibrant: interrupted")
         return 130
-    if isinstance(problem, SystemExit):  # the parser of the command line: usage, help
-        if problem.code in (0, None, BAD_INPUT):
-            return int(problem.code or 0) if _written(sys.stdout) else BAD_INPUT
-        if isinstance(problem.__context__, BrokenPipeError):  # help that is read no further
-            _drop(sys.stdout)
-            return 0
+    if isinstance(problem, SystemExit) and (code := _of_parser(problem)) is not None:
+        return code
     if isinstance(problem, InputError) or (isinstance(problem, OSError) and problem.errno in _USERS):
         tell("calibrant: " + in_words(problem).replace("\n", "\\n"))
         return BAD_INPUT
@@ -135,12 +131,26 @@ def _explain(problem: BaseException) -> int:
         if missing or problem.name == "NUMBA_DISABLE_JIT":  # which says that it cannot be so
             tell(f"calibrant: {missing or problem}")
             return BAD_INPUT
+    _tell_unforeseen(problem)
+    return UNFORESEEN
+
+
+def _of_parser(problem: SystemExit) -> int | None:
+    """The exit code of usage and help, which the parser of the command line leaves with; None of any other end."""
+    if problem.code in (0, None, BAD_INPUT):
+        return int(problem.code or 0) if _written(sys.stdout) else BAD_INPUT
+    if isinstance(problem.__context__, BrokenPipeError):  # help that is read no further
+        _drop(sys.stdout)
+        return 0
+    return None
+
+
+def _tell_unforeseen(problem: BaseException) -> None:
     first = next(iter(str(problem).splitlines()), "")
     kind = type(problem).__name__ + (f": {first:.200}" if first else "")
     tell(f"calibrant: something unforeseen: no verdict was reached ({kind}). {TRACEBACK}=1 shows the traceback.")
     if os.environ.get(TRACEBACK):
         tell("".join(traceback.format_exception(problem)).rstrip())
-    return UNFORESEEN
 
 
 def in_words(problem: InputError | OSError) -> str:

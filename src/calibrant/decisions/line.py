@@ -446,9 +446,9 @@ class GroupLine(Result):
         return f"{self.what.capitalize()} come from {too_few(self.worth)}. {self.both}"
 
 
-def group_line(rows: Rows, level: float) -> GroupLine | None:
+def group_line(rows: Rows | None, level: float) -> GroupLine | None:
     """Level and slope of rows in groups that are too few for signs; None of others, and where these are unknown too."""
-    if rows.group is None:
+    if rows is None or rows.group is None:
         return None
     w = rows.weight if rows.trials is None else rows.trials * (1.0 if rows.weight is None else rows.weight)
     cases = Cases(rows.y_true / rows.count, rows.y_prob, w, None, rows.group).single()

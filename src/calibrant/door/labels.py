@@ -174,14 +174,22 @@ def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Cl
     if numbers and (label is None or k > 2 or union <= {0, 1}):
         return tuple(range(k))
     if len({isinstance(each, str) for each in union}) > 1:
-        raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
+        raise _several_types()
     if len(union) != k:
         what = "pos_label" if k == 2 and label is None else "all names as classes to multiclass_sample"
         raise InputError("y_true", f"holds {len(labels)} different labels but y_prob has {k} columns; pass {what}")
+    return _in_order(union)
+
+
+def _in_order(labels: set[Any]) -> Classes:
     try:
-        return tuple(sorted(union))
+        return tuple(sorted(labels))
     except TypeError:
-        raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes") from None
+        raise _several_types() from None
+
+
+def _several_types() -> InputError:
+    return InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
 
 
 def _named_by(names: Classes | None, kinds: set[Any]) -> Classes | None:

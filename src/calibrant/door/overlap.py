@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -190,14 +190,20 @@ def _totals(wholes: Sequence[Identity], about: int | None) -> Iterator[Overlap]:
     for prints in ([each.rows for each in wholes], [each.cells for each in wholes]):
         word_of = {at: each & _WORD for at, each in enumerate(prints) if each is not None}
         for at in word_of if few or about is None else [about] if about in word_of else []:
-            others = [other for other in word_of if wholes[other].count < wholes[at].count]
-            if len(others) < 2:
-                continue
-            words = np.array([word_of[other] for other in others], dtype=np.uint64)
-            for subset in _adding_up(words, np.uint64(word_of[at])):
-                parts = tuple(others[each] for each in subset)
-                if joined([wholes[each] for each in parts]).equals(wholes[at]):
-                    yield Overlap("total", at, parts, wholes[at].count, wholes[at].bits)
+            for parts in _that_make(wholes, word_of, at):
+                yield Overlap("total", at, parts, wholes[at].count, wholes[at].bits)
+
+
+def _that_make(wholes: Sequence[Identity], word_of: Mapping[int, int], at: int) -> Iterator[tuple[int, ...]]:
+    """Sources, two or more, that joined are this one."""
+    others = [other for other in word_of if wholes[other].count < wholes[at].count]
+    if len(others) < 2:
+        return
+    words = np.array([word_of[other] for other in others], dtype=np.uint64)
+    for subset in _adding_up(words, np.uint64(word_of[at])):
+        parts = tuple(others[each] for each in subset)
+        if joined([wholes[each] for each in parts]).equals(wholes[at]):
+            yield parts
 
 
 def _adding_up(words: UIntArray, total: np.uint64) -> Iterator[tuple[int, ...]]:

@@ -269,9 +269,12 @@ def _cells(name: str, part: Any) -> dict[str, Any]:
             return {f"{name}_low": part[0], f"{name}_high": part[1]}
         few = part and (name.endswith("key") or all(isinstance(each, str) for each in part))
         return {name: "; ".join(map(str, part))} if few else {}
-    if is_dataclass(part) or (isinstance(part, Mapping) and all(_is_single(each) for each in part.values())):
-        return record(part, f"{name}_")
-    return {}
+    return record(part, f"{name}_") if _has_names(part) else {}
+
+
+def _has_names(part: Any) -> bool:
+    """Whether a value is made of single ones, or parts, that have names."""
+    return is_dataclass(part) or (isinstance(part, Mapping) and all(map(_is_single, part.values())))
 
 
 def _is_single(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["audit"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -46,7 +46,7 @@ from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, auc_from_sample, corp_from_sample
 from calibrant.measures.decision_loss import Cuts
 from calibrant.measures.distance import audited_distances
-from calibrant.measures.lower import lower_distance_of_certificate
+from calibrant.measures.lower import LowerCertificate, lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
@@ -267,8 +267,7 @@ def audit_sample(
         taught = thread.submit(teach, units)
         measured = {
             name: thread.submit(measure.on_sample, sample, **measure.parameters)
-            for name, measure in measures().items()
-            if name != _CERTIFIED and _too_many(measure, sample) is None
+            for name, measure in _computed(sample).items()
         }
         tell("Reliability diagram")
         corp = corp_from_sample(sample)
@@ -289,12 +288,7 @@ def audit_sample(
             values[name] = measured[name].result()
         tell("Lower distance")
         certificate, nearest = certified.result()
-        values_of: dict[str, MeasureValue] = {}
-        for name, measure in measures().items():
-            value, why_not = values.get(name), _too_many(measure, sample)
-            if value is None and why_not is None:
-                value = lower_distance_of_certificate(certificate, sample)
-            values_of[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+        values_of = _with_words(values, certificate, sample)
         tell("Inequalities")
         known = {name: measure.value for name, measure in values_of.items()}
         ties = tie(sample, witness, certificate, nearest, corp, known)
@@ -306,9 +300,6 @@ def audit_sample(
         taught.result()
         bracket = ties.lower_distance_bracket
         bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values)
-        # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
-        telling = test is None or rejected(test, gate)
-        regions = table.regions if telling else ()
         tell("What to do")
         advised = not_advised("not asked for")
         if advise:
@@ -331,7 +322,8 @@ def audit_sample(
         witness=witness,
         smooth_lower=witness.value,
         smooth_upper=witness.upper,
-        regions=regions,
+        # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
+        regions=table.regions if test is None or rejected(test, gate) else (),
         ties=ties,
         reliability=table,
         level=float(level),
@@ -343,9 +335,9 @@ def audit_sample(
         sampling_fractions=fractions_of(rows),
         fractions_given=request.sampling_fractions is not None,
         n_groups=None if rows is None else rows.n_groups,
-        group_line=None if rows is None else group_line(rows, level),
+        group_line=group_line(rows, level),
         trials=trials,
-        max_weight=None if draws is None else draws.most,
+        max_weight=most,
         default_limit=max_distance is None,
         max_distance=limit,
         gate=gate,
@@ -360,6 +352,23 @@ def _too_many(measure: Measure, sample: Sample) -> str | None:
     if measure.maximum_rows is None or sample.n_distinct <= measure.maximum_rows:
         return None
     return f"not computed above {measure.maximum_rows:,} distinct predictions"
+
+
+def _computed(sample: Sample) -> dict[str, Measure]:
+    """Measures that take so many distinct predictions, but the lower distance, which its certificate proves."""
+    every = measures().items()
+    return {name: each for name, each in every if name != _CERTIFIED and _too_many(each, sample) is None}
+
+
+def _with_words(values: Mapping[str, float], certificate: LowerCertificate, sample: Sample) -> dict[str, MeasureValue]:
+    """Every measure with its value, that of the lower distance too, or with why it has none."""
+    values_of: dict[str, MeasureValue] = {}
+    for name, measure in measures().items():
+        value, why_not = values.get(name), _too_many(measure, sample)
+        if value is None and why_not is None:
+            value = lower_distance_of_certificate(certificate, sample)
+        values_of[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+    return values_of
 
 
 def _say_brackets(values: dict[str, MeasureValue], distance: Bracket) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context
 from types import MappingProxyType
@@ -12,7 +13,7 @@ from calibrant.door.ends import Bracket
 from calibrant.door.values import counted
 from calibrant.findings.inequalities import above_interval_error
 from calibrant.findings.regions import Region
-from calibrant.findings.results import Audit, in_its_bracket
+from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
 from calibrant.inference.bounds.draws import AnyDraws
 from calibrant.inference.bounds.population import bounds_from_sample
 from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above
@@ -20,6 +21,32 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.table import Table
 
 _POOLED = "and pooled rows do not tell more"
+
+
+def _measures_of_rows(
+    on_cells: Mapping[str, MeasureValue], bounds: Mapping[str, float | None], cells: Moments, lower_distance: Bracket
+) -> dict[str, MeasureValue]:
+    """Measures of the rows, from those of the cells: each with what pooling can cost, or without a value."""
+    measures = {}
+    for name, measure in on_cells.items():
+        bound = bounds.get(name)
+        if bound is None:
+            why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
+            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
+        else:
+            sentence = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
+            measures[name] = replace(measure, sentence=sentence)
+    name = "lower_calibration_distance"
+    if measures[name].value is None:
+        measures[name] = in_its_bracket(on_cells[name], lower_distance)
+    name = "interval_calibration_error"
+    if measures[name].value is None:
+        above = above_interval_error({each: one.value for each, one in on_cells.items()}, bounds)
+        attained = on_cells[name].value
+        if attained is not None:
+            above = min(above, interval_error_above(attained, cells))
+        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), _POOLED)
+    return measures
 
 
 def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None = None) -> Audit:
@@ -41,26 +68,7 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None 
     bounds, cells = sketch.error_bounds(), sketch.moments()
     displacement = sketch.displacement + ARITHMETIC
     lower_distance = _widened(audit.ties.lower_distance_bracket, displacement)
-    measures = {}
-    for name, measure in audit.measures.items():
-        bound = bounds.get(name)
-        if bound is None:
-            why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
-            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
-        else:
-            sentence = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
-            measures[name] = replace(measure, sentence=sentence)
-    if measures["lower_calibration_distance"].value is None:
-        measures["lower_calibration_distance"] = in_its_bracket(
-            audit.measures["lower_calibration_distance"], lower_distance
-        )
-    name = "interval_calibration_error"
-    if measures[name].value is None:
-        above = above_interval_error({each: one.value for each, one in audit.measures.items()}, bounds)
-        on_cells = audit.measures[name].value
-        if on_cells is not None:
-            above = min(above, interval_error_above(on_cells, cells))
-        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), _POOLED)
+    measures = _measures_of_rows(audit.measures, bounds, cells, lower_distance)
     smooth = sketch.error_bound("smooth_calibration_error")
     of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
     population = audit.population

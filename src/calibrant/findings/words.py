@@ -224,15 +224,22 @@ def found_in_words(segments: FoundSegments, above: str | None = None) -> str:
     more = "".join(f"; {each}" for each in others)
     least = len(segments.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
-    n_listed = len(segments.segments)
-    few = f"; {n_listed} of them explain{'s' * (n_listed == 1)} the others" if segments.n_beyond > n_listed else ""
     other = _other_way(segments.segments)
     more += "" if other is None else f", such as {other.words}"
+    few = _few_that_explain(segments, other, above)
+    return f"{searched}, {segments.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
+
+
+def _few_that_explain(segments: FoundSegments, other: FoundSegment | None, above: str | None) -> str:
+    """How many of the segments explain the rest, and of which rows the errors of those in the sentence are."""
+    n_listed = len(segments.segments)
+    few = f"; {n_listed} of them explain{'s' * (n_listed == 1)} the others" if segments.n_beyond > n_listed else ""
+    if n_listed == 1:
+        return few
     shown = (*segments.segments[:_TOLD], *(() if other is None else (other,)))
     of_range = any(each.in_part and each.name != above for each in shown)
     rows = "all its rows, or of the range of predictions that is given" if of_range else "all its rows"
-    few += f", each told with the error of {rows}" if others else ""
-    return f"{searched}, {segments.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
+    return f"{few}, each told with the error of {rows}"
 
 
 def segments_sorted(level: float, *, chance: bool) -> str:

@@ -364,19 +364,12 @@ class CalibrationGate:
 
     def _check(self) -> None:
         """Raise where no batches lead here."""
-        n, total, weight, squares, cross, squared_weight = astuple(self._won)
-        rows = self._seen.n_rows
+        rows, n = self._seen.n_rows, self._won.n
         if not self._n_batches <= rows or bool(rows) != bool(self._n_batches) or not 0.0 <= n <= rows or n != n // 1:
             raise InputError("won", f"is of {n:g} rows, and there are {rows} in {self._n_batches} batches")
         if len(self._digests) > self._n_batches or not all(map(_DIGEST.fullmatch, self._digests)):
             raise InputError("added", "names batches that were not added")
-        # Cells may count squares of weights twice, and the widths of cells add a little.
-        possible = 0.0 <= weight <= 1.1 * n and abs(total) <= 1.1 * n and abs(cross) <= 1.1 * squared_weight
-        possible &= (
-            weight * weight <= 1.1 * n * squared_weight and squared_weight <= 2.2 * n and 0.0 <= squares <= 2.2 * n
-        )
-        possible &= self.max_weight is not None or weight == squared_weight == n
-        if not possible:
+        if not _possible(self._won, weighted=self.max_weight is not None):
             raise InputError("won", f"has sums that {n:g} rows cannot have")
         if self._seen.resolution != CalibrationSketch().resolution:
             raise InputError("seen", f"has the resolution {self._seen.resolution}")
@@ -408,6 +401,14 @@ class CalibrationGate:
         """Limit, rows and ends in a line."""
         rows = f"{counted(self._seen.n_rows, 'row')} in {counted(self._n_batches, 'batch', 'batches')}"
         return f"CalibrationGate(max_distance={self.max_distance:g}, level={self.level:g}): {rows}"
+
+
+def _possible(won: Won, *, weighted: bool) -> bool:
+    """Whether its sums are those of so many rows: cells may count squares of weights twice, and widths add a little."""
+    n, total, weight, squares, cross, squared_weight = astuple(won)
+    possible = 0.0 <= weight <= 1.1 * n and abs(total) <= 1.1 * n and abs(cross) <= 1.1 * squared_weight
+    possible &= weight * weight <= 1.1 * n * squared_weight and squared_weight <= 2.2 * n and 0.0 <= squares <= 2.2 * n
+    return bool(possible and (weighted or weight == squared_weight == n))
 
 
 class Origin(NamedTuple):

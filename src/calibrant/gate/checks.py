@@ -90,6 +90,11 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
         return (gate_with(table, request.anytime, request, listener),)
     if not (request.by or request.baseline or request.find):
         return (gate_opened(table, request, listener),)
+    return _with_shares(table, request, listener)
+
+
+def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tuple[Check, ...]:
+    """Checks of all rows, of segments and beside a baseline, each at its share of the level."""
     table.require(request.by, "by")
     table.require(request.find if request.find != EVERY else (), "find")
     before = None
@@ -123,12 +128,9 @@ def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Che
         compared = _compared(now.side, before.side, name, request, shares)
         if compared.way == "two samples" and not (compared.same or request.distinct):
             _refuse_shared(now, before, name)
-        for premise, value in (
-            ("baseline", name),
-            ("max_worse", compared.max_worse),
-            ("default_worse", compared.default_limit),
-        ):
-            listener.premise(premise, value)
+        listener.premise("baseline", name)
+        listener.premise("max_worse", compared.max_worse)
+        listener.premise("default_worse", compared.default_limit)
         checks.append(Check("baseline", "baseline", compared))
     return tuple(checks)
 

@@ -102,10 +102,8 @@ class LowerProblem:
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
             room = kernel.room(u.size)
-            lowered = np.empty((u.size, 2)) if u.size > _REPAIRED and not self._rough else None
-            worth = u.size > min(_MANY, _HALF * self.v.size)
-            looks = (_ROUGH, _LOOKED * stage) if worth else ()
-            for aim in (*looks, target):
+            lowered = self._lowered(u.size)
+            for aim in (*self._looks(u.size, stage), target):
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
                 loss, worst, where = self._lift_potentials(u, x, centres)
                 excess = self._lift_coupling(u, calibrated, stage / 2)
@@ -117,13 +115,7 @@ class LowerProblem:
             width = self.width
             if self.width <= max(stage, enough) or stalled == _STALLED:
                 return
-            whole = self._cells.size > self.v.size
-            allowed = stage / 8 if whole else max(stage / 8, self.width / 100)
-            parts = _PARTS[self._cells.size > 2 * _FIRST_CELLS]
-            cells = self._split(_beyond(np.maximum(excess, loss), allowed), parts, _MERGED)
-            if cells.size > (_NEARLY_ALL_ROUGH if self._rough else _NEARLY_ALL) * self.v.size:
-                cells = np.arange(self.v.size + 1)
-                allowed = stage / 8
+            cells, allowed = self._finer_cells(np.maximum(excess, loss), stage)
             broken = (worst > allowed / 4) & (np.diff(u) > 4 * _MERGED)
             if cells.size == self._cells.size and not broken.any():
                 if attempt >= len(_ATTEMPTS):
@@ -133,14 +125,31 @@ class LowerProblem:
             elif not top - bottom <= aim:
                 attempt += 1
             self._cells = cells
-            if not broken.any():
-                continue
-            # The excess in a gap falls with the square of its width.
-            parts = np.clip(np.ceil(2 * np.sqrt(worst[broken] / allowed)), 2, _MOST_PARTS)
-            widest = np.full(worst.size, np.inf)
-            widest[broken] = np.diff(u)[broken] / parts
-            self._candidates = np.union1d(self._candidates, where[broken])
-            self._candidates = np.union1d(self._candidates, self._between(u, widest))
+            if broken.any():
+                # The excess in a gap falls with the square of its width.
+                parts = np.clip(np.ceil(2 * np.sqrt(worst[broken] / allowed)), 2, _MOST_PARTS)
+                widest = np.full(worst.size, np.inf)
+                widest[broken] = np.diff(u)[broken] / parts
+                self._candidates = np.union1d(self._candidates, where[broken])
+                self._candidates = np.union1d(self._candidates, self._between(u, widest))
+
+    def _lowered(self, n_nodes: int) -> FloatArray | None:
+        """Room for the repair of steps that a few pairs block; None where none is repaired."""
+        return np.empty((n_nodes, 2)) if n_nodes > _REPAIRED and not self._rough else None
+
+    def _looks(self, n_nodes: int, stage: float) -> tuple[float, ...]:
+        """Widths at which a solve on so many nodes is looked at before it is done."""
+        return (_ROUGH, _LOOKED * stage) if n_nodes > min(_MANY, _HALF * self.v.size) else ()
+
+    def _finer_cells(self, loss: FloatArray, stage: float) -> tuple[IntArray, float]:
+        """Split the cells that lose most, or take single predictions if that is most of them; and the loss allowed."""
+        whole = self._cells.size > self.v.size
+        allowed = stage / 8 if whole else max(stage / 8, self.width / 100)
+        parts = _PARTS[self._cells.size > 2 * _FIRST_CELLS]
+        cells = self._split(_beyond(loss, allowed), parts, _MERGED)
+        if cells.size > (_NEARLY_ALL_ROUGH if self._rough else _NEARLY_ALL) * self.v.size:
+            return np.arange(self.v.size + 1), stage / 8
+        return cells, allowed
 
     def _between(self, u: FloatArray, widest: FloatArray) -> FloatArray:
         """Points between the nodes to come, so that within each gap of u none is further apart than is said."""

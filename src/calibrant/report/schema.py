@@ -11,7 +11,7 @@ from calibrant.door.ends import Bracket
 from calibrant.door.values import plain
 from calibrant.findings.advice import to_dict as advice_as_dict
 from calibrant.findings.comparison import Comparison
-from calibrant.findings.results import Audit
+from calibrant.findings.results import Audit, MeasureValue
 
 if TYPE_CHECKING:
     from calibrant.drift.periods import Period
@@ -54,6 +54,17 @@ def _(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def _measure(measure: MeasureValue) -> dict[str, Any]:
+    bracket = measure.bracket
+    return {
+        "value": measure.value,
+        "parameters": dict(measure.parameters),
+        "sentence": measure.sentence,
+        "not_computed": measure.not_computed,
+        "bracket": None if bracket is None else {"lower": bracket.lower, "upper": bracket.upper},
+    }
+
+
 @as_dict.register
 def _(audit: Audit) -> dict[str, Any]:
     from calibrant import __version__
@@ -80,18 +91,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "smooth_calibration_error": {"attained": audit.smooth_lower, "dual_bound": audit.smooth_upper},
         "true_distance": _bracket(audit.ties.true_distance, audit.ties.proofs_of_true),
         "lower_distance_bracket": _bracket(audit.ties.lower_distance_bracket, audit.ties.proofs_of_lower),
-        "measures": {
-            name: {
-                "value": measure.value,
-                "parameters": dict(measure.parameters),
-                "sentence": measure.sentence,
-                "not_computed": measure.not_computed,
-                "bracket": None
-                if measure.bracket is None
-                else {"lower": measure.bracket.lower, "upper": measure.bracket.upper},
-            }
-            for name, measure in audit.measures.items()
-        },
+        "measures": {name: _measure(each) for name, each in audit.measures.items()},
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
         "cost_of_acting": None if audit.cost_of_acting is None else asdict(audit.cost_of_acting),
         "gate": None if audit.gate is None else _gate(audit.gate),

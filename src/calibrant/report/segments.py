@@ -56,6 +56,29 @@ def values_drawn(segments: FoundSegments, pair: tuple[int, int]) -> str:
     return f"{' and '.join(lines)}: those with the strongest evidence." if lines else ""
 
 
+def _draw_cell(
+    ax: Axes, centre: tuple[float, float], off: float, largest: float, width: float, *, proved: bool
+) -> None:
+    """Draw the signed error of a cell so many inches wide, stronger the larger it is, framed where it is proved."""
+    x, y = centre
+    strength = _FAINTEST + (_STRONGEST - _FAINTEST) * abs(off) / largest
+    colour = COLOURS["low" if off > 0.0 else "high"]
+    ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1.0, 1.0, facecolor=colour, alpha=strength, lw=0))
+    if proved:
+        corner = x - 0.46, y - 0.44
+        ax.add_patch(Rectangle(corner, 0.92, 0.88, fill=False, edgecolor=COLOURS["ink"], lw=1.8, zorder=3))
+    ax.text(
+        x,
+        y,
+        _signed(off, largest),
+        ha="center",
+        va="center",
+        fontsize=min(10.0, max(5.5, 14.0 * width)),
+        color=COLOURS["ink" if proved else "muted"],
+        fontweight="bold" if proved else "normal",
+    )
+
+
 def pair_svg(segments: FoundSegments, pair: tuple[int, int], width: float) -> str:
     """One pair as an SVG element so many inches wide: signed errors, colour by size, proved ones framed."""
     names = list(segments.features)
@@ -73,23 +96,7 @@ def pair_svg(segments: FoundSegments, pair: tuple[int, int], width: float) -> st
             if labels[0] not in rows or labels[1] not in columns:
                 continue
             y, x = rows.index(labels[0]), columns.index(labels[1])
-            sure = pvalue <= segments.level
-            strength = _FAINTEST + (_STRONGEST - _FAINTEST) * abs(off) / largest
-            colour = COLOURS["low" if off > 0.0 else "high"]
-            ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1.0, 1.0, facecolor=colour, alpha=strength, lw=0))
-            if sure:
-                corner = x - 0.46, y - 0.44
-                ax.add_patch(Rectangle(corner, 0.92, 0.88, fill=False, edgecolor=COLOURS["ink"], lw=1.8, zorder=3))
-            ax.text(
-                x,
-                y,
-                _signed(off, largest),
-                ha="center",
-                va="center",
-                fontsize=min(10.0, max(5.5, 14.0 * width / len(columns))),
-                color=COLOURS["ink" if sure else "muted"],
-                fontweight="bold" if sure else "normal",
-            )
+            _draw_cell(ax, (x, y), off, largest, width / len(columns), proved=pvalue <= segments.level)
         ax.set_xlim(-0.5, len(columns) - 0.5)
         ax.set_ylim(len(rows) - 0.5, -0.5)
         ax.set_xticks(range(len(columns)), [_short(label, names[across]) for label in columns])
@@ -244,12 +251,17 @@ def _parts(values: list[str]) -> list[Key] | None:
     years_last = all(len(text) > 1 and len(text[-1]) == 4 and len(text[0]) < 4 for text in texts)
     if not numbers[0] or not years_last:
         return numbers if numbers[0] else None
+    return _year_first(numbers, dotted="." in values[0])
+
+
+def _year_first(numbers: list[Key], *, dotted: bool) -> list[Key] | None:
+    """Numbers of dates that end with the year, from the year on; None where day and month cannot be told apart."""
     if len(numbers[0]) == 2:
         return [(year, part) for part, year in numbers]
     if len(numbers[0]) > 3:
         return None
     firsts, seconds, _ = (max(column) for column in zip(*numbers, strict=True))
-    if firsts > 12.0 or "." in values[0]:
+    if firsts > 12.0 or dotted:
         return [(year, month, day) for day, month, year in numbers]
     return [(year, month, day) for month, day, year in numbers] if seconds > 12.0 else None
 

@@ -18,6 +18,7 @@ from calibrant.door.columns import NO_WEIGHT, IntArray
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import check_outcome_free, not_taken
+from calibrant.door.sample import Sample
 from calibrant.door.values import Result, Results, counted
 from calibrant.inference.bounds.draws import SEED
 from calibrant.inference.testing import group_evidence as evidence
@@ -31,7 +32,7 @@ from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.measures.two_bin import two_bin_error_from_sample
 from calibrant.resampling.redraw import random_signs
 from calibrant.segments.evidence import segment_tails
-from calibrant.sketch.bounds import ARITHMETIC, moments_from_cells, sample_from_cells
+from calibrant.sketch.bounds import ARITHMETIC, Moments, moments_from_cells, sample_from_cells
 from calibrant.sketch.cells import numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.tables.frames import OpenedFrame, groups_by
@@ -260,48 +261,60 @@ def segments_of_groups(
     elif not rates and (outcome_free or not _weights_differ(cells)):
         tests = _Tests(*segment_tails(index, cells, starts, resolution), level)
     segments, found_at = [], []
-    for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
+    for i, (first, last) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         if weight[i] == 0.0:
             continue
         part = slice(first, last)
         sample = sample_from_cells(index[part], cells[part], resolution)
         rounding = rounding_of_plain_sums(float(cells[part, sketching.COUNT].max()))
-        mean = dot(sample.mass(), sample.prediction)
-        bias = float(sample.residual().sum())
         moments = moments_from_cells(index[part], cells[part], resolution, rounding)
-        smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
-        two_bin = two_bin_error_from_sample(sample)
-        displaced = moments.distance_moved + ARITHMETIC
-        found_at.append((first, last, displaced))
-        segment = Segment(
-            labels[i],
-            sample.n_rows,
-            min(1.0, max(0.0, mean + bias)),
-            mean,
-            smooth,
-            moved,
-            # Mean error, smooth error / 2 and averaged two-bin error / 3 are below it, the last itself is above.
-            Bracket(
-                max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, two_bin / 3.0 - moved, 0.0),
-                min(1.0, two_bin + displaced),
-            ),
-            bias,
-        )
+        found_at.append((first, last, moments.distance_moved + ARITHMETIC))
+        segment = _measured(labels[i], sample, moments)
         if not rates:
             segment = replace(segment, effective_rows=sample.effective_rows)
         if tests is not None:
             segment = tests.told(segment, i, sample.effective_rows, moments.misplaced, rounding)
         segments.append(segment)
-    worst = sorted(
-        zip(segments, found_at, strict=True),
-        key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_calibration_error),
-    )
     count = np.add.reduceat(cells[:, sketching.COUNT], starts)
     weightless = [(labels[i], int(count[i])) for i in np.flatnonzero(weight == 0.0)]
+    return _worst_first(segments, found_at, (index, cells, resolution)), weightless
+
+
+def _worst_first(
+    segments: list[Segment], spans: list[tuple[int, int, float]], rows: tuple[IntArray, FloatArray, int]
+) -> list[Segment]:
+    """Segments in the order of their error, rejected ones first; the distance of the worst has a certificate."""
+    index, cells, resolution = rows
+    worst = sorted(
+        zip(segments, spans, strict=True),
+        key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_calibration_error),
+    )
     return [
         segment if at >= _CERTIFIED else _certified(segment, index[first:last], cells[first:last], resolution, moved)
         for at, (segment, (first, last, moved)) in enumerate(worst)
-    ], weightless
+    ]
+
+
+def _measured(key: tuple[Any, ...], sample: Sample, moments: Moments) -> Segment:
+    """A segment with how far it errs, from its rows in cells, and nothing about chance."""
+    mean = dot(sample.mass(), sample.prediction)
+    bias = float(sample.residual().sum())
+    smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
+    two_bin = two_bin_error_from_sample(sample)
+    return Segment(
+        key,
+        sample.n_rows,
+        min(1.0, max(0.0, mean + bias)),
+        mean,
+        smooth,
+        moved,
+        # Mean error, smooth error / 2 and averaged two-bin error / 3 are below it, the last itself is above.
+        Bracket(
+            max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, two_bin / 3.0 - moved, 0.0),
+            min(1.0, two_bin + moments.distance_moved + ARITHMETIC),
+        ),
+        bias,
+    )
 
 
 def _weights_differ(cells: FloatArray) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -144,6 +144,14 @@ class SegmentCandidates:
         return tuple(self.features[i].labels[value] for i, value in pairs)
 
 
+def _in_order_of_cells(cell: IntArray, n_cells: int) -> tuple[npt.NDArray[np.int32], IntArray]:
+    """Rows in the order of their cells, and where each cell begins and the last one ends."""
+    # Of small integers a stable sort is by their digits: time goes as the rows.
+    short = cell.astype(np.uint16) if n_cells <= 2**16 else cell
+    first = np.concatenate([[0], np.bincount(cell, minlength=n_cells).cumsum()])
+    return np.argsort(short, kind="stable").astype(np.int32), first
+
+
 def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> SegmentCandidates:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 
@@ -152,12 +160,13 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     v, count = units.prediction, units.count
     information = count * v * (1.0 - v)
     sizes = [len(each.labels) for each in features]
-    sets = [each for depth in range(max_depth + 1) for each in combinations(range(len(features)), depth)]
+    sets = list(chain.from_iterable(combinations(range(len(features)), depth) for depth in range(max_depth + 1)))
     _refuse_size(units, float(information.sum()), len(sets), min_rows)
     rows_of: dict[tuple[int, ...], FloatArray] = {}
     features_of: list[tuple[int, ...]] = []
     values: list[tuple[int, ...]] = []
-    orders, ends = [], []
+    orders: list[npt.NDArray[np.int32]] = []
+    ends: list[tuple[int, int]] = []
     place, n_few_groups, few = 0, 0, False
     of_groups = np.argsort(np.zeros(0) if units.group is None else units.group, kind="stable")
     for members in sets:
@@ -178,14 +187,11 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
                 enough &= many
         if not enough.any():
             continue
-        # Of small integers a stable sort is by their digits: time goes as the rows.
-        short = cell.astype(np.uint16) if n_cells <= 2**16 else cell
-        order = np.argsort(short, kind="stable").astype(np.int32)
-        first = np.concatenate([[0], np.bincount(cell, minlength=n_cells).cumsum()])
+        order, first = _in_order_of_cells(cell, n_cells)
         numbers = np.flatnonzero(enough)
         features_of += [members] * numbers.size
         values += values_of(numbers, shape)
-        ends += [(place + first[each], place + first[each + 1]) for each in numbers]
+        ends += zip((place + first[numbers]).tolist(), (place + first[numbers + 1]).tolist(), strict=True)
         if len(features_of) > MOST_SEGMENTS:
             raise too_many()
         orders.append(order)

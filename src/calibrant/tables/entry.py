@@ -282,12 +282,7 @@ class OpenedFile(InDuckDB):
         """The longest first part of many rows that is all of one earlier source."""
         may = [each.path == self.path_print or not distinct for each in sources]
         some = [each for each, may_be in zip(sources, may, strict=True) if may_be and each.count <= n_rows]
-        if some:
-            with self._explained():
-                headed = self._headed(self.files[0], names, Identity(1, None, None, 0.0))
-            some = [
-                each for each in some if each.head is None or each.begins_as(headed) or each.path == self.path_print
-            ]
+        some = self._that_begin_alike(names, some) if some else []
         for count, n_excluded in sorted({(each.count, each.n_excluded) for each in some}, reverse=True):
             try:
                 first = self.within(names, 0, count + n_excluded, exclude_bad=exclude_bad).identity
@@ -297,6 +292,12 @@ class OpenedFile(InDuckDB):
                 if may[at] and each.equals(first) and each.n_excluded == n_excluded:
                     return Begun(count, (at,))
         return NOTHING
+
+    def _that_begin_alike(self, names: Mapping[str, str], sources: Sequence[Identity]) -> list[Identity]:
+        """Sources whose first rows may be those of the first file, and those that were read from the same path."""
+        with self._explained():
+            headed = self._headed(self.files[0], names, Identity(1, None, None, 0.0))
+        return [each for each in sources if each.head is None or each.begins_as(headed) or each.path == self.path_print]
 
     def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:
         """Identities of its files, unless they are so many rows that only all of them are known."""

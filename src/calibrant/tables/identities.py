@@ -78,6 +78,13 @@ NOTHING = Begun()
 """No row was there before."""
 
 
+def _equal(begun: Identity, source: Identity, *, by_chance: bool) -> bool:
+    """Whether first rows are those of a source, and hold too much to be so by chance if they must not be."""
+    if not begun.equals(source) or (source.bits < ENOUGH and begun.apart(source)):
+        return False
+    return by_chance or begun.bits_with(source) >= ENOUGH or source.bits >= ENOUGH
+
+
 def find_begun(
     rows: Ordered, sources: Sequence[Identity], *, certain: bool, path: str | None = None, distinct: bool = False
 ) -> Begun:
@@ -88,24 +95,18 @@ def find_begun(
     """
     begin, n_rows = NOTHING, len(rows.v)
     same_path = [path is not None and each.path == path for each in sources]
+    candidates = [at for at, same in enumerate(same_path) if same or not distinct]
     while True:
         counts = sorted({each.count for each in sources if each.count <= n_rows - begin.count})
         begun = {each.count: each for each in rows.beginnings(counts, begin.count)}
-        matching = [
-            at
-            for at, each in enumerate(sources)
-            if each.count in begun and at not in begin.sources and begun[each.count].equals(each)
-            if (same_path[at] or not distinct) and (each.bits >= ENOUGH or not begun[each.count].apart(each))
-        ]
-        sure = [
-            at
-            for at in matching
-            if begun[sources[at].count].bits_with(sources[at]) >= ENOUGH or sources[at].bits >= ENOUGH or same_path[at]
-        ]
-        matching = sure or ([] if certain or begin.count else matching)
+        pairs = {at: (begun[sources[at].count], sources[at]) for at in candidates if sources[at].count in begun}
+        matching = [at for at, pair in pairs.items() if _equal(*pair, by_chance=same_path[at])]
+        if not (matching or certain or begin.count):
+            matching = [at for at, pair in pairs.items() if _equal(*pair, by_chance=True)]
         if not matching:
             return begin
         best = max(matching, key=lambda at: sources[at].count)
+        candidates.remove(best)
         begin = Begun(begin.count + sources[best].count, (*begin.sources, best))
 
 
@@ -124,7 +125,8 @@ def ordered(
 ) -> Ordered:
     """Rows of a relation that keeps its order; of several files by the hash of the name in its column FILE."""
     expressions = dict(numbers)
-    for at, name in enumerate([*ids, *keys]):
+    columns = [*ids, *keys]
+    for at, name in enumerate(columns):
         text = f"CAST({quoted(name)} AS VARCHAR)" if at < len(ids) else _text_of_key(relation, name)
         expressions[f"_id{at}"] = f"md5_number_lower(concat_ws('|', {text}))"
         expressions[f"_number{at}"] = f"TRY_CAST({text} AS BIGINT)"
@@ -134,28 +136,38 @@ def ordered(
     y, v, w = three_columns({argument: _filled(fetched[argument]) for argument in numbers})
     if not len(v):
         return Ordered(y, v, w, None, "", (0,))
-    of = np.zeros(len(v)) if by_hash is None else np.asarray(fetched["_of"])
-    firsts = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
+    firsts, files = (np.zeros(1, np.int64), ()) if by_hash is None else _files(np.asarray(fetched["_of"]), by_hash)
     sizes = tuple(np.diff(np.r_[firsts, len(v)]).tolist())
-    files = () if by_hash is None else tuple(by_hash[each] for each in of[firsts].tolist())
-    if not ids and not keys:
+    if not columns:
         return Ordered(y, v, w, None, "", sizes, files)
-
-    def hashes(columns: Sequence[int]) -> UIntArray:
-        of_rows = np.zeros(len(v), dtype=np.uint64)
-        for at in columns:
-            of_rows = mixed(of_rows) + np.asarray(fetched[f"_id{at}"], np.uint64)
-        return of_rows
-
-    values = [_filled(fetched[f"_number{at}"]) for at in range(len(ids))]
-    counting = [bool((np.delete(np.diff(each, prepend=np.nan), firsts) == 1.0).all()) for each in values]
-    places = [at for at, counts in enumerate(counting) if not counts] or [*range(len(ids))]
-    numbered = tuple(all(counting) and all(each[first] in (0, 1) for each in values) for first in firsts)
+    places, numbered = _row_numbers([_filled(fetched[f"_number{at}"]) for at in range(len(ids))], firsts)
     if keys and all(numbered):  # no ids, or numbers of rows
         places, numbered = [], ()
     title = f"{kind}: {' and '.join([*(ids[at] for at in places), *keys])}"
-    of_keys = hashes(range(len(ids), len(ids) + len(keys))) if keys else None
-    return Ordered(y, v, w, hashes(places) if places else None, title, sizes, files, numbered, of_keys)
+    of_rows = _joint_hashes([fetched[f"_id{at}"] for at in places])
+    of_keys = _joint_hashes([fetched[f"_id{at}"] for at in range(len(ids), len(ids) + len(keys))])
+    return Ordered(y, v, w, of_rows, title, sizes, files, numbered, of_keys)
+
+
+def _files(hashes: npt.NDArray[Any], by_hash: Mapping[int, str]) -> tuple[npt.NDArray[np.intp], tuple[str, ...]]:
+    """First row of each file, and its name, from the hash of the name beside every row."""
+    firsts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]])
+    return firsts, tuple(by_hash[each] for each in hashes[firsts].tolist())
+
+
+def _row_numbers(ids: Sequence[npt.NDArray[Any]], firsts: npt.NDArray[np.intp]) -> tuple[list[int], tuple[bool, ...]]:
+    """Columns that do not count on from row to row, or all if all do; and of each file if it counts from 0 or 1."""
+    counting = [bool((np.delete(np.diff(each, prepend=np.nan), firsts) == 1.0).all()) for each in ids]
+    numbered = tuple(all(counting) and all(each[first] in (0, 1) for each in ids) for first in firsts)
+    return [at for at, counts in enumerate(counting) if not counts] or [*range(len(ids))], numbered
+
+
+def _joint_hashes(columns: Sequence[npt.NDArray[Any]]) -> UIntArray | None:
+    """One hash of each row's values in these columns; None of no columns."""
+    hashes = None
+    for column in columns:
+        hashes = mixed(np.zeros(len(column), np.uint64) if hashes is None else hashes) + np.asarray(column, np.uint64)
+    return hashes
 
 
 def _filled(column: Any) -> npt.NDArray[np.float64]:

@@ -338,10 +338,10 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         self._trees, self._fine = None, []
         if self.chosen_ == "boosting":
             self._trees, self._fine = candidates.boosting(everywhere, offset), cuts.fine
-            if self._trees is not None:
-                self._most = most_moved(self._trees, fine, list(values))
             if self._trees is None:
                 self.chosen_ = simpler.get("boosting", first)
+            else:
+                self._most = most_moved(self._trees, fine, list(values))
         if self.chosen_ == "segments":
             self.shift_, self._blocks = candidates.segments(everywhere, offset)
             if not self._blocks:

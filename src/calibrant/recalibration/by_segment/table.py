@@ -215,18 +215,20 @@ def _told_apart(values: FloatArray, name: Name) -> FloatArray:
     return values
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
+
+
 def _of_objects(values: list[Any], name: Name) -> Values:
     if set(map(type, values)) <= {str, type(None)}:
         return np.array(values, dtype=object)
-    missing = np.array(
-        [each is None or type(each).__name__ in ("NAType", "NaTType") or each != each for each in values]
-    )
+    missing = np.array([_is_missing(each) or each != each for each in values])
     present = [each for each, gone in zip(values, missing, strict=True) if not gone]
     if present and all(map(_is_day, present)):
         return np.array([None if gone else each for each, gone in zip(values, missing, strict=True)], _DAY)
     truths = all(isinstance(each, bool | np.bool_) for each in present)
     if not truths or not present:
-        if all(isinstance(each, _NUMBERS) and not isinstance(each, bool) for each in present):
+        if all(map(_is_number, present)):
             numbers = np.full(len(values), np.nan)
             numbers[~missing] = [float(each) for each in present]
             return _finite(numbers)
