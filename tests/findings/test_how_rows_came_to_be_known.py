@@ -35,7 +35,7 @@ def test_weights_that_undo_a_sampling_by_outcome_raise_no_alarm():
     found = audit(y, v, sample_weight=w, **FEW)
     assert found.answer.state == "too few rows"
     assert (
-        "the file has 10% of all rows without the event and all of those with it, as their weights say"
+        "the file has 10% of all rows without the event and all rows with it, as their weights say"
         in found.summary().replace("\n", " ")
     )
     told = audit(y, v, sampling_fractions={0: 0.1, 1: 1.0}, **FEW)

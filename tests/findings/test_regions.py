@@ -107,3 +107,17 @@ def test_neighbours_an_ulp_apart_are_one_range_or_one_each(step):
         v = 0.75 + step * np.arange(n)
         found = audit(np.zeros(n), v, n_resamples=0)
         assert sum(each.n_rows for each in found.regions) in (0, n)
+
+
+@pytest.mark.parametrize(("value", "n", "rate"), [(0.999, 500, 0.95), (0.999, 200, 0.9), (0.5, 1000, 0.6)])
+def test_only_the_value_that_errs_is_named(value, n, rate):
+    """Its calibrated neighbours were named in its place, in 53 of 61 examples."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        p = expit(rng.normal(0.0, 1.5, 5000))
+        p[:n] = value
+        y = (rng.random(5000) < np.r_[np.full(n, rate), p[n:]]).astype(int)
+        found = audit(y, p, n_resamples=99, random_state=0)
+        assert [(each.low, each.high) for each in found.answer.examples] == [(value, value)]
+        assert found.answer.examples[0].happened == pytest.approx(y[:n].mean())
+        assert found.answer.direction in (None, "too high" if rate < value else "too low")

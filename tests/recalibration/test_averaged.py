@@ -11,9 +11,11 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from calibrant import CalibrationSketch, InputError
+from calibrant.door.sample import Sample
 from calibrant.recalibration import AveragedScaling, from_json
 from calibrant.recalibration.curves.averaged import (
     MEMBERS,
+    AveragedCurve,
     Basis,
     LogitCells,
     Spline,
@@ -36,8 +38,8 @@ def members_of(n, seed, truth):
     order = np.argsort(p)
     cells = LogitCells.of(logit(p[order]), np.ones(n), y[order])
     basis = Basis(cells, 12)
-    deviations = [basis.deviations(s) for _, grid in MEMBERS.values() for s in grid]
-    priors = [math.log(prior / len(grid)) for prior, grid in MEMBERS.values() for _ in grid]
+    scales = [(s, prior / len(grid)) for prior, grid in MEMBERS.values() for s in grid if not s.values]
+    deviations, priors = [basis.deviations(s) for s, _ in scales], [math.log(prior) for _, prior in scales]
     return cells, basis, list(zip(fitted_members(cells, basis)[0], deviations, priors, strict=True))
 
 
@@ -293,3 +295,37 @@ def test_half_of_the_level_lies_on_either_side_of_the_normal_posterior(level):
     ends, wide = (logit(found.interval(at, level=each)) for each in (level, 2.0 * norm.sf(1.0)))
     deviation = 0.5 * (wide[:, 1] - wide[:, 0])
     assert 0.5 * (ends[:, 1] - ends[:, 0]) == pytest.approx(norm.isf(level / 2.0) * deviation)
+
+
+@examples(200)
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=60))
+def test_values_stand_out_by_their_rows_alone(counts):
+    """A naive twin: each value against all others, the heaviest first."""
+    rows = np.array(counts, dtype=np.float64)
+    median = (
+        sorted(counts)[len(counts) // 2] if len(counts) % 2 else np.mean(sorted(counts)[len(counts) // 2 - 1 :][:2])
+    )
+    out = [c >= 20 and c >= 0.01 * sum(counts) and c >= 10 * median for c in counts]
+    heavier = [sum(other > c for other in counts) < 12 for c in counts]
+    assert LogitCells.of(np.arange(rows.size) * 1.0, rows, np.zeros(rows.size)).values.tolist() == [
+        float(k) for k, (a, b) in enumerate(zip(out, heavier, strict=True)) if a and b
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "rate"), [(0.999, 500, 0.95), (0.0, 500, 0.1), (0.5, 1000, 0.6), (1.0, 300, 0.8)]
+)
+def test_one_value_that_errs_moves_no_neighbour(value, n, rate):
+    rng = np.random.default_rng(3)
+    p = np.r_[np.full(n, value), rng.random(5000 - n)]
+    truth = np.r_[np.full(n, rate), p[n:]]
+    y = (rng.random(5000) < truth).astype(float)
+    curve = AveragedCurve(monotone=False).fit_sample(Sample.from_columns(y, p))
+    smooth = np.sqrt(rate * (1.0 - rate) / n)
+    assert curve.alone(np.unique(p)).sum() == 1
+    assert abs(curve.predict(np.array([value]))[0] - y[:n].mean()) < smooth
+    near = p[n:][np.abs(p[n:] - value) < 0.05]
+    assert np.abs(curve.predict(near) - near).max() < 0.03
+    mean, spread = curve.moments(curve.log_odds(np.array([value])))
+    assert abs(expit(curve.log_odds(np.array([value])) + mean)[0] - y[:n].mean()) < smooth
+    assert (spread > 0.0).all()

@@ -99,8 +99,10 @@ def _these_segments(audit: Audit) -> str:
 
 def _on_recent(audit: Audit) -> str:
     """Advise on predictions that err since some period."""
-    _, from_then = split_by_alarm(audit)
-    when = period_in_words(from_then.first)
+    _, error, after = split_by_alarm(audit)
+    if after is not None:
+        return "find out what happened then. Do not correct later predictions by those rows."
+    when = period_in_words(error.first)
     return f"find out what changed. If it lasts, correct the predictions with the rows since {when} (recalibrate)."
 
 
@@ -205,6 +207,8 @@ def what_to_do(audit: Audit) -> str:
 def code(audit: Audit) -> str | None:
     """Lines of Python that do what is advised; None where no recalibration is."""
     where = _to_repair(audit)
+    if where is None and since(audit, audit.answer.direction) is not None:
+        return None  # it is of rows since then, which the page does not have apart
     if where is None:
         advised = audit.advice.code
         return advised if advised is None or audit.followed is None else _outcomes_at_horizon(audit.followed) + advised
@@ -212,7 +216,8 @@ def code(audit: Audit) -> str | None:
     return (
         "from calibrant import SegmentRecalibrator\n"
         f"repair = SegmentRecalibrator({y_prob!r}, features={list(where.features)!r})\n"
-        f"repair.fit(rows, rows[{y_true!r}])  # rows kept for this\n"
+        "# rows are those kept for this\n"
+        f"repair.fit(rows, rows[{y_true!r}])\n"
         "better = repair.predict_proba(new_rows)[:, 1]"
     )
 

@@ -96,13 +96,14 @@ class Advice(Result):
 
     @property
     def code(self) -> str | None:
-        """Three lines of Python that fit the advised recalibration and use it; None where none is advised."""
+        """Lines of Python that fit the advised recalibration and use it; None where none is advised."""
         if self.fitted_map is None:
             return None
         kind = self.fitted_map.estimator_name
         return (
             f"from calibrant.recalibration import {kind}\n"
-            f"recalibrate = {kind}().fit({self.arguments})  # rows kept for this\n"
+            "# y_prob and y_true are of rows kept for this\n"
+            f"recalibrate = {kind}().fit({self.arguments})\n"
             "better = recalibrate.predict(new_y_prob)"
         )
 

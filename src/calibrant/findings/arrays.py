@@ -299,7 +299,8 @@ def audit_sample(
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
         taught.result()
         bracket = ties.lower_distance_bracket
-        bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values)
+        n_rows = rows.y_prob.size if rows is not None and rows.trials is not None else None
+        bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values, n_rows)
         tell("What to do")
         advised = not_advised("not asked for")
         if advise:

@@ -422,12 +422,16 @@ def _parts_in_words(audit: Audit) -> str:
 
 def _drift_in_words(audit: Audit) -> str:
     """Since when the evidence was enough, and what is predicted and happens from then on."""
-    _, from_then = split_by_alarm(audit)
-    way = "Too low" if from_then.error > 0.0 else "Too high"
-    if abs(from_then.error) <= audit.max_distance:  # the mean does not tell in which way single predictions err
+    _, error, after = split_by_alarm(audit)
+    way = "Too low" if error.error > 0.0 else "Too high"
+    if abs(error.error) <= audit.max_distance:  # the mean does not tell in which way single predictions err
         way = "Wrong, now too high and now too low,"
-    rates = rates_in_words(from_then.predicted, from_then.happened, from_then.n_rows, audit.classes is not None)
-    return f"{way} since about {period_in_words(from_then.first)}: {rates}"
+    classes, when = audit.classes is not None, period_in_words(error.first)
+    rates = rates_in_words(error.predicted, error.happened, error.n_rows, classes)
+    if after is None:
+        return f"{way} since about {when}: {rates}"
+    later = rates_in_words(after.predicted, after.happened, after.n_rows, classes)
+    return f"{way} from about {when} on: {rates}. That ended about {period_in_words(after.first)}: {later}"
 
 
 def _found_segment(each: FoundSegment) -> str:
@@ -531,9 +535,9 @@ def _how_known(audit: Audit) -> list[str]:
         return [f"rows lost from sight are like all others{within}, in outcome and prediction"]
     if audit.sampling_fractions is None:
         return []
-    without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}%" for each in audit.sampling_fractions)
+    without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}% of all" for each in audit.sampling_fractions)
     seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
-    kept = f"the file has {without} of all rows without the event and {events} of those with it{seen}"
+    kept = f"the file has {without} rows without the event and {events} with it{seen}"
     return [f"{kept}. Per cents are of all rows"]
 
 

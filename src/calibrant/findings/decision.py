@@ -53,7 +53,8 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
     Of the observed and the predicted rate the larger is taken.
     """
     rarer, _ = _rarer(base_rate, mean_prediction)
-    return min(USUAL_LIMIT, float(f"{_PART * rarer:.2g}")) if rarer > _NONE else USUAL_LIMIT
+    tenth = _PART * float(f"{rarer:.12g}")  # however the rate was summed
+    return min(USUAL_LIMIT, float(f"{tenth:.2g}")) if rarer > _NONE else USUAL_LIMIT
 
 
 def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str | None:
@@ -391,10 +392,27 @@ class Stretch:
         return self.happened * (1.0 - self.happened) / self.n_rows
 
 
-def split_by_alarm(audit: Audit) -> tuple[Stretch | None, Stretch]:
-    """Periods before the evidence was enough, if any, and from then on."""
-    first = next(k for k, each in enumerate(audit.periods) if each.reading.reject)
-    return Stretch.of(audit.periods[:first]) if first else None, Stretch.of(audit.periods[first:])
+def split_by_alarm(audit: Audit) -> tuple[Stretch | None, Stretch, Stretch | None]:
+    """Periods before the evidence was enough, if any; those of the error; and those since it ended, if it did.
+
+    From the alarm on, periods are split where their errors are farthest apart, if by 4 standard errors. Those after the
+    split have an error of their own, or hardly any: then it ended.
+    """
+    periods = audit.periods
+    first = next(k for k, each in enumerate(periods) if each.reading.reject)
+    before = Stretch.of(periods[:first]) if first else None
+    splits = [(Stretch.of(periods[first:k]), Stretch.of(periods[k:])) for k in range(first + 1, len(periods))]
+    if not splits:
+        return before, Stretch.of(periods[first:]), None
+    one, other = max(splits, key=lambda each: _apart(*each))
+    if _apart(one, other) <= _APART or audit.weighted or audit.n_groups is not None:
+        return before, Stretch.of(periods[first:]), None
+    return (before, other, None) if abs(other.error) > audit.max_distance else (before, one, other)
+
+
+def _apart(one: Stretch, other: Stretch) -> float:
+    """Standard errors between two mean errors."""
+    return abs(other.error - one.error) / max(math.sqrt(one.variance + other.variance), _NONE)
 
 
 def since(audit: Audit, direction: Direction | None) -> Stretch | None:
@@ -407,12 +425,11 @@ def since(audit: Audit, direction: Direction | None) -> Stretch | None:
         return None
     if not any(each.reading.reject for each in audit.periods):
         return None
-    before, after = split_by_alarm(audit)
+    before, after, _ = split_by_alarm(audit)
     against = direction is not None and (after.error > 0.0) != (direction == "too low")
     if before is None or against or abs(before.error) > audit.max_distance:
         return None
-    apart = abs(after.error - before.error) > _APART * math.sqrt(before.variance + after.variance)
-    return after if apart else None
+    return after if _apart(before, after) > _APART else None
 
 
 def parts_off(audit: Audit) -> tuple[str, ...]:

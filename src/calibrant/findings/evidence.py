@@ -6,7 +6,7 @@ __all__ = ["Evidence"]
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -161,20 +161,22 @@ def population(
     distance: Bracket,
     displacement: float,
     values: Mapping[str, float],
+    n_rows: int | None = None,
 ) -> tuple[PopulationBounds | None, GateResult | None]:
     """Bounds for the population and the gate at a limit, from the sample's error, distance and other measures.
 
-    None where `units` are, which are what is drawn from the population. Bounds of cells that hold several predictions
-    are made later.
+    What is drawn are rows, `n_rows` of them where the sample counts the trials of each. None where `units` are, which
+    are what is drawn from the population. Bounds of cells that hold several predictions are made later.
     """
     if units is None:
         return None, None
     gate = calibration_gate_on_sample(
-        sample, max_distance=limit, level=level, displacement=displacement, known=distance, draws=units
+        sample, max_distance=limit, level=level, displacement=displacement, known=distance, draws=units, n_rows=n_rows
     )
     if sample.cell_width.max() > 0.0:
         return None, gate
-    return bounds_from_sample(sample, smooth_error, distance, level, units, values), gate
+    bounds = bounds_from_sample(sample, smooth_error, distance, level, units, values)
+    return bounds if n_rows is None else replace(bounds, n_rows=n_rows), gate
 
 
 def where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:

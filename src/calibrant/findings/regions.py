@@ -119,13 +119,14 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
     """Ranges in which predictions err, the clearest first; none of too few rows to be shown as an example."""
     v, mass = sample.prediction, sample.mass()
     weight = np.maximum(mass, 1e-300)  # rows without weight have places too
-    of_range = np.arange(v.size) if v.size <= MOST_LEVELS else np.searchsorted(EDGES, v, side="right")
-    first = np.flatnonzero(np.r_[True, np.diff(of_range) > 0])
+    of_range, alone = np.searchsorted(EDGES, v, side="right"), (v.size <= MOST_LEVELS) | curve.alone(v)
+    first = np.flatnonzero(np.r_[True, (np.diff(of_range) > 0) | alone[1:] | alone[:-1]])
     size = np.diff(np.r_[first, v.size])
     inside = np.add.reduceat(weight, first)
     middle = np.cumsum(weight) - 0.5 * weight - np.repeat(np.cumsum(inside) - inside, size)
     part = np.clip(np.floor(_PARTS * middle / np.repeat(inside, size)), 0, _PARTS - 1)
-    start = np.flatnonzero(np.r_[True, (np.diff(part) != 0.0) | (np.diff(of_range) > 0)])
+    part_of_range = part + _PARTS * np.repeat(np.arange(first.size), size)
+    start = np.flatnonzero(np.r_[True, np.diff(part_of_range) != 0.0])
     in_part = np.add.reduceat(weight, start)
     x = np.add.reduceat(weight * curve.log_odds(v), start) / in_part
     to_range = np.searchsorted(start, first)

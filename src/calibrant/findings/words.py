@@ -214,7 +214,8 @@ def found_in_words(segments: FoundSegments, above: str | None = None) -> str:
         return f"No segment {made_of} could be looked at, only all rows together: a segment needs {needs}.{certain}"
     searched = f"Of {counted(segments.n_tested, 'segment')} {made_of}"
     if not segments.segments:
-        return f"{searched}, none is proved off, allowing for all of them ({p}).{certain}"
+        small = f" Segments of fewer than {MIN_ROWS} rows were not looked at by themselves."
+        return f"{searched}, none is proved off, allowing for all of them ({p}).{small}{certain}"
     first, *others = (
         f"where {each.name}, {TOLD_ABOVE}" if each.name == above else each.words for each in segments.segments[:_TOLD]
     )

@@ -78,9 +78,10 @@ def asides(
     error = "a real error, within the limit"
     if test.reject and test.pvalue >= SURELY:  # not sure
         error = f"an error, within the limit ({p_in_words(test.pvalue, gate.level)})"
+    where = _where(gate, sample, rows, curve, classes) if test.reject else ""  # not by outcomes that cannot be
     recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
     return Asides(
-        warning=f"{error}: {near}. {_where(gate, sample, rows, curve, classes)}".rstrip(),
+        warning=f"{error}: {near}. {where}".rstrip(),
         action="correct the predictions all the same before you use them; calibrant audit prints the code."
         if recalibrates
         else "do not use the predictions before you have seen what calibrant audit says of them.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -136,8 +136,7 @@ def _what_to_do(audit: Audit, console: Page, *, everything: bool) -> None:
     lines = code(audit)
     if lines:
         console.print()
-        for line in lines.splitlines():
-            console.print(f"    {line}")
+        console.verbatim(f"    {line}" for line in lines.splitlines())
 
 
 def _parts(audit: Audit, console: Page) -> None:
@@ -400,6 +399,10 @@ class Page:
     def print(self, text: str | Table = "") -> None:
         """Add a text, wrapped, or a table; without either an empty line."""
         self._lines += wrapped(text, self.width) if isinstance(text, str) else text.lines(self.width)
+
+    def verbatim(self, lines: Iterable[str]) -> None:
+        """Add lines as they are: code that is broken is none."""
+        self._lines += lines
 
     def text(self) -> str:
         """All lines."""

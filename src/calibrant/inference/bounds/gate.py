@@ -230,16 +230,18 @@ def calibration_gate_on_sample(
     known: Bracket | None = None,
     draws: AnyDraws | None = None,
     shares: int = 1,
+    n_rows: int | None = None,
 ) -> GateResult:
     """`calibration_gate` of outcomes of 0 or 1 that are pooled already, without weights or drawn as these units.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
     points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance,
-    `shares` the number of gates among which the level of "beyond" is shared.
+    `shares` the number of gates among which the level of "beyond" is shared, `n_rows` that of rows, where not the
+    sample's.
     """
     level = check_gate(max_distance, level)
     ends = Ends.of(sample, level, draws, displacement, known, shares)
-    return gate_from_ends(ends, max_distance, sample.n_rows)
+    return gate_from_ends(ends, max_distance, sample.n_rows if n_rows is None else n_rows)
 
 
 def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:

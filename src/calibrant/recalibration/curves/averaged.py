@@ -8,7 +8,7 @@ posterior mode and weighed by its evidence, both by Laplace's method. Nothing is
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -32,6 +32,8 @@ MANY_ROWS = 20_000  # from which on there are more knots, and halves check each 
 _LEAST_SPREAD = 0.05  # of log-odds: of nearly equal ones no slope is told
 _POINTS = 400  # at which the fitted map is kept, evenly; the cells' own are added
 _STEPS, _HALVINGS, _ENOUGH = 40, 14, 1e-7
+_ALONE, _SHARE, _TIMES, _MOST = 20.0, 0.01, 10.0, 12  # of a value that stands out: rows, their share, medians; how many
+_SAME = 1e-9  # of log-odds, and relative: what is nearer to such a value is that value
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(21)  # of a standard normal
 _SHARES = _SHARES / _SHARES.sum()
 _NO_WEIGHT = 1e-9  # of a member that is left out of the mean of probabilities
@@ -51,6 +53,7 @@ class Scales(NamedTuple):
     bend: float = 0.0
     spline: float = 0.0
     bumps: float = 0.0
+    values: float = 0.0
 
 
 _TERMS = 4  # of the first four one column each
@@ -77,21 +80,34 @@ MEMBERS: dict[str, tuple[float, tuple[Scales, ...]]] = {
         ),
     ),
     "bumps": (0.08, tuple(Scales(a, b, bumps=s) for a in (0.15, 0.5) for b in (0.15, 0.5) for s in _FOUR)),
+    "values": (0.05, tuple(Scales(a, b, values=u) for a in _THREE for b in _THREE for u in (0.3, 1.0, 3.0))),
+    "spline and values": (
+        0.03,
+        tuple(
+            Scales(a, b, spline=s, values=u)
+            for a in (0.15, 0.5)
+            for b in (0.15, 0.5)
+            for s in (0.1, 0.3, 1.0)
+            for u in (0.3, 1.0, 3.0)
+        ),
+    ),
 }
-"""Members by name: the prior weight, shared evenly by its scales."""
+"""Members by name: the prior weight, shared evenly by its scales. The last two are for values that stand out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogitCells:
     """Neighbouring log-odds pooled: mean log-odds, effective rows and effective events of each.
 
-    Where rows were sampled by outcome, all log-odds in the file are larger than in the population by `shift`.
+    Where rows were sampled by outcome, all log-odds in the file are larger than in the population by `shift`. Of
+    `values` that many rows share, where others are hardly shared, each is a cell of its own.
     """
 
     x: FloatArray
     rows: FloatArray
     events: FloatArray
     shift: float = 0.0
+    values: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def mass(self) -> FloatArray:
@@ -104,9 +120,11 @@ class LogitCells:
         """Pool increasing log-odds to cells of about equal weight."""
         middle = np.cumsum(rows) - rows / 2.0
         cell = np.minimum(middle / rows.sum() * _CELLS, _CELLS - 1).astype(np.int64)
-        starts = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
+        alone = _alone(rows)
+        starts = np.flatnonzero(np.r_[True, (cell[1:] != cell[:-1]) | alone[1:] | alone[:-1]])
         total = np.add.reduceat(rows, starts)
-        return cls(np.add.reduceat(rows * x, starts) / total, total, np.add.reduceat(rows * rate, starts), shift)
+        means = np.add.reduceat(rows * x, starts) / total
+        return cls(means, total, np.add.reduceat(rows * rate, starts), shift, x[alone])
 
     def mean(self, values: FloatArray) -> float:
         """Mean over the rows."""
@@ -115,6 +133,17 @@ class LogitCells:
     def deviation(self, values: FloatArray) -> float:
         """Standard deviation over the rows, no less than what a slope can be told from."""
         return max(float(np.sqrt(self.mean((values - self.mean(values)) ** 2))), _LEAST_SPREAD)
+
+
+def _alone(rows: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which values stand out: those that many rows share, where others are hardly shared; the heaviest of them."""
+    least = np.sort(rows)[-_MOST:][0]
+    return np.asarray(rows >= max(_ALONE, _SHARE * rows.sum(), _TIMES * float(np.median(rows)), least))
+
+
+def _same(x: FloatArray, values: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which log-odds are which of the values, shape (x.size, values.size)."""
+    return np.asarray(np.abs(x[:, None] - values) <= _SAME * (1.0 + np.abs(values)))
 
 
 class Spline:
@@ -150,11 +179,14 @@ class Spline:
 
 
 class Basis:
-    """Columns of the correction: constant, slope, temperature, bend, a spline's, bumps'; constant beyond the rows."""
+    """Columns of the correction: constant, slope, temperature, bend, a spline's, bumps', single values'.
+
+    They are constant beyond the rows.
+    """
 
     def __init__(self, cells: LogitCells, n_knots: int) -> None:
         x = cells.x
-        self.ends = (float(x[0]), float(x[-1]))
+        self.ends, self.values = (float(x[0]), float(x[-1])), cells.values
         self.centre, self.spread = cells.mean(x), cells.deviation(x)
         self.spread_of_bend = cells.deviation(_bend(x))
         knots = _knots(cells, n_knots, 1e-6 * self.spread)
@@ -167,20 +199,23 @@ class Basis:
             self.spline, self.bumps = Spline(knots, walk / size), Spline(knots, np.eye(knots.size))
 
     def deviations(self, scales: Scales) -> FloatArray | None:
-        """Prior standard deviation of each column's coefficient; None where there are too few knots for them."""
+        """Prior standard deviation of each column's coefficient; None where there are no columns, or too few knots."""
+        if scales.values and not self.values.size:
+            return None
+        values = np.full(self.values.size, scales.values)
         if self.spline is None or self.bumps is None:
-            return None if scales.spline or scales.bumps else np.array(scales[:_TERMS], np.float64)
+            return None if scales.spline or scales.bumps else np.concatenate([scales[:_TERMS], values])
         n = self.bumps.knots.size
-        return np.concatenate([scales[:_TERMS], np.full(n - 2, scales.spline), np.full(n, scales.bumps)])
+        return np.concatenate([scales[:_TERMS], np.full(n - 2, scales.spline), np.full(n, scales.bumps), values])
 
     def __call__(self, x: FloatArray) -> FloatArray:
         """The columns at log-odds x, shape (x.size, columns)."""
         z = np.clip(x, *self.ends)
         terms = (np.ones(z.size), (z - self.centre) / self.spread, z / self.spread, _bend(z) / self.spread_of_bend)
-        columns = np.stack(terms, axis=1)
-        if self.spline is None or self.bumps is None:
-            return columns
-        return np.concatenate([columns, self.spline.onwards(z), self.bumps.inside(z)], axis=1)
+        columns = [np.stack(terms, axis=1)]
+        if self.spline is not None and self.bumps is not None:
+            columns += [self.spline.onwards(z), self.bumps.inside(z)]
+        return np.concatenate([*columns, _same(z, self.values)], axis=1)
 
 
 def _bend(x: FloatArray) -> FloatArray:
@@ -329,7 +364,7 @@ class AveragedCurve(Curve):
             members, self.log_evidence_ = fitted_members(cells, basis)
         self.members_, self.basis_, self.cells_ = members, basis, cells
         self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}
-        grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
+        grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x, _beside(basis)])
         weight, corrections, variance = self._posterior(grid)
         # Of one outcome alone the likelihood is flat, and the normal at its mode far wider than the posterior.
         known = min(float(cells.events.sum()), float((cells.rows - cells.events).sum())) >= 1.0
@@ -378,6 +413,10 @@ class AveragedCurve(Curve):
         with one_thread():
             return np.asarray(x + coefficients @ self.basis_(x).T)
 
+    def alone(self, prediction: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which predictions stand out among the rows of the fit: these may have a correction of their own."""
+        return np.asarray(_same(self.log_odds(prediction), self.basis_.values).any(axis=1))
+
     def log_odds(self, prediction: FloatArray) -> FloatArray:
         """Log-odds of predictions as the map reads them, at least clip_ away from 0 and 1."""
         low, high = self.clip_
@@ -399,6 +438,13 @@ class AveragedCurve(Curve):
     def _in_words(self) -> str:
         name, weight = max(self.weights_.items(), key=lambda each: each[1])
         return f"An average of smooth maps shrunk to the identity; the largest share, {weight:.0%}, is {_WORDS[name]}."
+
+
+def _beside(basis: Basis) -> FloatArray:
+    """Log-odds that are each value's, and the next that are not, within the ends: there the map may jump."""
+    near = _SAME * (1.0 + np.abs(basis.values))
+    at = np.concatenate([basis.values + side * near for side in (-2.0, -0.5, 0.5, 2.0)])
+    return at[(at > basis.ends[0]) & (at < basis.ends[1])]
 
 
 def _log_odds_of_mean(weight: FloatArray, middle: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -423,6 +469,8 @@ _WORDS = {
     "spline": "a smooth curve in the log-odds",
     "bend and spline": "a bent line and a smooth curve in the log-odds",
     "bumps": "local bumps in the log-odds",
+    "values": "a line in the log-odds, but for single predictions",
+    "spline and values": "a smooth curve in the log-odds, but for single predictions",
 }
 
 
