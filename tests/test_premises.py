@@ -61,6 +61,7 @@ GIVEN = {
     ),
     "one row a group": ("numbered rows", "", ("--groups", "row"), ["with its own row|its own value of column row"]),
     "classes": ("classes", "", ("--groups", "patient", "--max-weight", "9"), ["80 groups", "patient", "at most 9"]),
+    "as many events as not": ("even rows", "", (), ["If rows were chosen by their outcome, give --sampling-fractions"]),
     "sketch": ("sketch", "", (), ["does not say which rows it left out", "independent"]),
     "--trials": ("rates", "", ("--trials", "n", "--max-weight", "9"), ["several outcomes", "column n "]),
     "--pos-label": ("rows", "labels", ("--pos-label", "yes"), ["label yes"]),
@@ -68,7 +69,7 @@ GIVEN = {
     "--distinct": ("rows", "twice", ("--distinct",), ["taken as distinct rows", "distinct"]),
 }
 """Of options that are premises, or of kinds of rows: the rows, the options, and what every output must say."""
-ELSEWHERE = {"audit": {"independence"}, "gate": {"limit"}}
+ELSEWHERE = {"audit": {"independence", "perhaps_sampled"}, "gate": {"limit"}}
 """Premises that a page says in other words, beside what they are of."""
 OPTIONS = {option for names in GIVEN for option in names.split() if option.startswith("--")}
 NO_PREMISE = {
@@ -113,16 +114,17 @@ def test_its_value_is_found_in_every_output(tmp_path, command, given):
         args = (*args, "--max-regret", "0.2")
     if command == "gate" and not {"--max-distance", "--max-regret"} & set(args):
         args = (*args, *LIMIT)
-    names = option_data.build(tmp_path, reads.removeprefix("numbered "), variant)
-    if reads == "numbered rows":
+    names = option_data.build(tmp_path, reads.split()[-1], variant)
+    if " " in reads:
         frame = pd.read_csv(tmp_path / names[0])
-        frame.assign(row=frame.index[::-1]).to_csv(tmp_path / names[0], index=False)
+        changed = {"y_true": frame.index % 2, "y_prob": 0.3 * frame["y_prob"]} if reads == "even rows" else {}
+        frame.assign(row=frame.index[::-1], **changed).to_csv(tmp_path / names[0], index=False)
     found = outputs(tmp_path, command, names, args)
     told = json.loads(found["JSON"])["sentences"]
-    for name, said in found.items():
+    for name, page_of in found.items():
+        said = re.sub("<[^>]*>", "", page_of) if name == "html" else page_of
         for each in wanted:
             assert any(one in said for one in each.split("|")), (name, each)  # a gate has its limit beside the verdict
-        said = re.sub("<[^>]*>", "", said) if name == "html" else said
         for premise, sentence in told.items():
             assert premise in ELSEWHERE[command] or name == "JSON" or sentence in said, (name, premise)
 
@@ -181,6 +183,7 @@ def test_the_table_of_values_has_every_field():
         "searchable": False,
         "omissions": ("The distance: too many rows.",),
         "perhaps_groups": "patient",
+        "perhaps_sampled": (1, 2),
         "loose_limit": "The limit is loose.",
         "anytime": True,
         "n_before": 12,

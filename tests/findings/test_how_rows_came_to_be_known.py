@@ -7,6 +7,8 @@ from scipy.special import expit
 
 from calibrant import audit, audit_table, calibration_test
 from calibrant.door.request import Listener
+from calibrant.door.sample import Sample
+from calibrant.findings.decision import perhaps_sampled
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.segments import find_segments
@@ -101,3 +103,51 @@ def test_what_a_bound_proves_without_a_test_takes_rows_of_one_site_as_independen
     frame = pd.DataFrame({"y_true": (rng.random(3_000) < v**3) * 1, "y_prob": v, "site": np.arange(3_000) % 40})
     found = audit_table(frame, n_resamples=0, random_state=0).answer
     assert found.details[0].startswith("A bound proves this if rows of one site are independent, without a test. ")
+
+
+@pytest.mark.parametrize(
+    ("events", "others", "rate", "parts"),
+    [
+        (100, 100, 0.3, (1, 2)),
+        (100, 100, 0.7, (1, 2)),
+        (100, 100, 0.4, None),  # odds are less than twice those predicted
+        (99, 99, 0.1, None),  # fewer than 200 rows
+        (100, 101, 0.1, None),
+        (500, 100, 0.6, (5, 6)),
+        (100, 500, 0.5, (1, 6)),
+        (100, 600, 0.5, None),  # seven parts
+        (0, 200, 0.5, None),
+        (200, 0, 0.5, None),
+        (100, 100, 0.0, None),
+        (100, 100, 1.0, None),
+    ],
+)
+def test_numbers_of_outcomes_in_whole_proportion_may_be_chosen(events, others, rate, parts):
+    columns = np.repeat([1.0, 0.0], [events, others]), np.full(events + others, rate)
+    assert perhaps_sampled(Sample.of_arrays(*columns), rate) == parts
+    assert perhaps_sampled(Sample.of_arrays(*columns, np.full(events + others, 2.0)), rate) is None
+
+
+def test_it_is_asked_of_single_rows_alone():
+    rng = np.random.default_rng(0)
+    y, p = np.arange(300) % 2, rng.uniform(0.1, 0.4, 300)
+    few = {"n_resamples": 0}
+    asked = "If rows were chosen by their outcome, give --sampling-fractions (in Python sampling_fractions)."
+    plain = audit(y, p, **few)
+    assert plain.perhaps_sampled == (1, 2)
+    assert sum(asked in each for each in plain.sentences) == 1
+    assert " ".join(plain.summary().split()).count(asked) == 1
+    assert audit(y, p, groups=np.arange(300) // 3, **few).perhaps_sampled == (1, 2)
+    for how in (
+        {"sampling_fractions": {0: 0.2, 1: 1.0}},
+        {"sample_weight": 1.0 + rng.random(300)},
+        {"trials": np.full(300, 2)},
+    ):
+        assert audit(y, p, **how, **few).perhaps_sampled is None
+    top = np.column_stack([1.0 - p, 0.6 * p, 0.4 * p])
+    assert audit(y + (np.arange(300) % 3 == 0), top, **few).perhaps_sampled is None
+    table = pd.DataFrame({"y_true": y, "y_prob": p, "died": y, "days": 2.0})
+    assert audit_table(table, **few).perhaps_sampled == (1, 2)
+    followed = audit_table(table, time="days", event="died", horizon=2.0, **few)
+    assert followed.base_rate == 0.5
+    assert followed.perhaps_sampled is None

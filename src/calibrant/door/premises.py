@@ -114,6 +114,9 @@ class Premises(Result):
         What could not be computed, and why.
     perhaps_groups : str or None
         A column whose name says that its rows may belong together; None where there is none.
+    perhaps_sampled : tuple of int, or None
+        In how many of so many rows the event came, where rows may have been chosen by it (docs/weights.md); None where
+        nothing says so.
     loose_limit : str or None
         That a constant prediction would pass the limit, in a sentence; None where it would not.
     anytime : bool
@@ -161,6 +164,7 @@ class Premises(Result):
     searchable: bool = True
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
+    perhaps_sampled: tuple[int, int] | None = None
     loose_limit: str | None = None
     anytime: bool = False
     n_before: int = 0
@@ -184,6 +188,7 @@ class Premises(Result):
             "grown": self._grown(),
             "distinct": "Sources were taken as distinct rows, as was asked (distinct)." if self.distinct else None,
             "perhaps_groups": self._perhaps_groups(),
+            "perhaps_sampled": self._perhaps_sampled(),
             "followed": None if self.followed is None else self.followed.summary(),
             "weights": self._weights() if self.followed is None else None,
             "trials": f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many."
@@ -270,6 +275,15 @@ class Premises(Result):
         name, takes_none = self.perhaps_groups, "anytime" if self.anytime else "baseline" if self.baseline else None
         first = "" if takes_none is None else f"gate all rows without --{takes_none}, which takes no groups, and "
         return f'If rows of one {name} depend on one another, {first}say --groups {name} (in Python groups="{name}").'
+
+    def _perhaps_sampled(self) -> str | None:
+        if self.perhaps_sampled is None:
+            return None
+        events, rows = self.perhaps_sampled
+        return (
+            f"The event came in exactly {events} of {rows} rows, and predictions say otherwise. If rows were chosen by "
+            "their outcome, give --sampling-fractions (in Python sampling_fractions)."
+        )
 
     def _weights(self) -> str | None:
         if self.equal_weights:

@@ -34,7 +34,7 @@ from calibrant.door.rows import (
 )
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
-from calibrant.findings.decision import default_limit, rejected
+from calibrant.findings.decision import default_limit, perhaps_sampled, rejected
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.reliability import fitted_curve, reliability
@@ -223,7 +223,7 @@ def audit_classes(
     tell("Classes")
     level, resample, draw_seed = request.level, request.n_resamples > 0, int(rng.integers(2**31))
     classes = class_findings(sample, level, resample, draw_seed, request.max_distance, tell)
-    first = replace(first, seed=seed, classes=classes)
+    first = replace(first, seed=seed, classes=classes, perhaps_sampled=None)
     tell("What to do")
     advised = advice_on_classes(sample, first.answer.state, level, tell)
     return replace(first, advice=advised)
@@ -337,6 +337,7 @@ def audit_sample(
         fractions_given=request.sampling_fractions is not None,
         n_groups=None if rows is None else rows.n_groups,
         group_line=group_line(rows, level),
+        perhaps_sampled=None if trials or displacement else perhaps_sampled(sample, mean_prediction),
         trials=trials,
         max_weight=most,
         default_limit=max_distance is None,

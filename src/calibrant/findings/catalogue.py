@@ -525,7 +525,12 @@ def standing(audit: Audit, *, alone: bool = True) -> str:
     units = "rows are" if audit.n_groups is None else f"{counted(audit.n_groups, 'group is', 'groups are')}"
     told = not alone or (audit.perhaps_groups is not None and audit.answer.pvalue is not None)
     assumed = "; ".join([*([] if told else [f"{units} independent"]), *_how_known(audit)])
-    return f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
+    said = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
+    return said if audit.perhaps_sampled is None or not alone else f"{said} {CHOSEN}"
+
+
+CHOSEN = "If rows were chosen by their outcome, give --sampling-fractions (in Python sampling_fractions)."
+"""What to do where numbers of outcomes are in whole proportion, and predictions are not."""
 
 
 def _how_known(audit: Audit) -> list[str]:

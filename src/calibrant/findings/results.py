@@ -243,6 +243,7 @@ class Audit(Finding):
     n_groups: int | None = None
     group_line: GroupLine | None = None
     perhaps_groups: str | None = None
+    perhaps_sampled: tuple[int, int] | None = None
     found_segments: FoundSegments | None = None
     road: str | None = None
     not_looked_at: tuple[str, ...] = ()
@@ -319,6 +320,7 @@ class Audit(Finding):
             not_looked_at=self.not_looked_at,
             omissions=tuple(omissions),
             perhaps_groups=self.perhaps_groups,
+            perhaps_sampled=self.perhaps_sampled,
             distinct=self.distinct,
             complete=self.complete,
         )

@@ -114,6 +114,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         exclude_bad=request.exclude_bad,
         distinct=table.of_distinct,
         complete=table.has_rows,
+        perhaps_sampled=None if harness or request.horizon else result.audit.perhaps_sampled,
     )
     audit = in_parts(table, audit, request, listener)
     return replace(result, audit=audit if harness else _naming_the_rest(table, audit, request))

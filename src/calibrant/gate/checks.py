@@ -22,7 +22,7 @@ from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
-from calibrant.findings.tables import kinds_of
+from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
@@ -61,6 +61,8 @@ def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gate
     checks = _checks(table, request, replace(listener, premise=values.__setitem__))
     if request.groups is None is not groups:
         values["columns"] = {**values.get("columns", {}), "groups": groups}
+    if is_harness_log(table, request.y_true, request.y_prob):  # of right and wrong answers
+        values["perhaps_sampled"] = None
     fractions = read_fractions(request.sampling_fractions)
     premises = Premises(
         request.level,

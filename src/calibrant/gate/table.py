@@ -17,7 +17,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.decision import default_limit, loose_limit
+from calibrant.findings.decision import default_limit, loose_limit, perhaps_sampled
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
@@ -243,9 +243,10 @@ def decided(
         most, moved = request.max_weight, read.displacement
         gate = gate_of_cells(*sums, max_distance=limit, level=level, max_weight=most, shares=shares)
         return _check(gate, asides(gate, read.sample, None, misplaced=moved, max_weight=most))
+    single = request.trials is None and request.horizon is None and read.all_classes is None
     if not request.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
-        _say_odd(sample, limit, listener)
+        _say_odd(sample, limit, listener, single=single)
         gate = calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
         beside = asides(
             gate, sample, None, classes=bool(read.classes), all_classes=read.all_classes, max_distance=classes_limit
@@ -253,7 +254,7 @@ def decided(
         return _check(gate, beside)
     weighing = _weighing(read, request)
     sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
-    _say_odd(sample, limit, listener)
+    _say_odd(sample, limit, listener, single=single)
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
     columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
     rows = Rows.of(read.y_true, read.y_prob, *columns)
@@ -286,8 +287,11 @@ def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:
     }
 
 
-def _say_odd(sample: Sample, limit: float, listener: Listener) -> None:
-    """Say so of labels, of a single outcome, and of a limit that lets a constant pass which predicts 0 or 1."""
+def _say_odd(sample: Sample, limit: float, listener: Listener, *, single: bool = False) -> None:
+    """Say so of labels, of a single outcome, and of a limit that lets a constant pass which predicts 0 or 1.
+
+    Of `single` rows of one prediction each also whether they may have been chosen by their outcome.
+    """
     if np.isin(sample.prediction, (0.0, 1.0)).all():
         listener.note(LABELS)
     happened = sample.weighted_outcome
@@ -295,6 +299,8 @@ def _say_odd(sample: Sample, limit: float, listener: Listener) -> None:
         weighted = sample.weights_differ and sample.n_rows > 1
         listener.note(one_outcome(sample.n_rows, events=bool(happened.any()), weighted=weighted))
     listener.premise("loose_limit", loose_limit_of(sample, limit))
+    if single:
+        listener.premise("perhaps_sampled", perhaps_sampled(sample, _rates(sample)[1]))
 
 
 def loose_limit_of(sample: Sample, limit: float) -> str | None:
