@@ -151,3 +151,6 @@ def test_it_is_asked_of_single_rows_alone():
     followed = audit_table(table, time="days", event="died", horizon=2.0, **few)
     assert followed.base_rate == 0.5
     assert followed.perhaps_sampled is None
+    # A page of followed rows told to search other columns, which is refused.
+    assert audit_table(table, **few).premises.entries["not_looked_at"].endswith("segments that are off.")
+    assert followed.premises.entries["not_looked_at"] == "Columns not looked at: y_true."

@@ -542,7 +542,7 @@ def _how_known(audit: Audit) -> list[str]:
         return []
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}% of all" for each in audit.sampling_fractions)
     seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
-    kept = f"the file has {without} rows without the event and {events} with it{seen}"
+    kept = f"the file has {without} rows without the event and {events} rows with it{seen}"
     return [f"{kept}. Per cents are of all rows"]
 
 
