@@ -23,7 +23,7 @@ from calibrant.findings.results import Audit
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Gated
-from calibrant.report.letters import UNICODE, picture
+from calibrant.report.text import UNICODE, picture
 from calibrant.tables.frames import OpenedFrame
 
 _WORDS = 20

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from calibrant.report import segments
-from calibrant.report.letters import _labels
+from calibrant.report.text import _labels
 
 PVALUES = (1e-12, 1e-6, 1e-3, 0.05, 0.0500001, 1.0)
 

@@ -13,8 +13,7 @@ from calibrant import audit
 from calibrant.cli.options import page
 from calibrant.findings.comparison import compare
 from calibrant.report.diagram import limits
-from calibrant.report.letters import ASCII, UNICODE, Grid, picture
-from calibrant.report.text import _methods
+from calibrant.report.text import ASCII, UNICODE, Grid, _methods, picture
 from tests.contradictions import audited
 
 RNG = np.random.default_rng(5)

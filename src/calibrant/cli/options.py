@@ -280,7 +280,7 @@ def writing(option: str) -> Iterator[None]:
 
 def page(result: Audit | Comparison, *, everything: bool = False) -> str:
     """A finding's page for whoever reads the standard output: no wider than a terminal, in letters that it can show."""
-    from calibrant.report.letters import ASCII, UNICODE
+    from calibrant.report.text import ASCII, UNICODE
     from calibrant.report.text import page as text_page
 
     width = _PAGE

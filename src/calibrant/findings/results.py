@@ -1,9 +1,11 @@
-"""Results of an audit: frozen values."""
+"""Results of an audit: frozen values, shown by the views in `report/`, which are looked up only when needed."""
 
 from __future__ import annotations
 
 __all__ = ["Audit", "MeasureValue"]
 
+import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +14,7 @@ from calibrant.decisions.curve import Acting
 from calibrant.decisions.line import GroupLine
 from calibrant.decisions.murphy import Cost
 from calibrant.door.ends import Bracket, in_points
+from calibrant.door.output import write_whole_bytes
 from calibrant.door.premises import Followed, Premises
 from calibrant.door.values import ReadOnly, Result, Results, counted
 from calibrant.findings.actions import action_in_words
@@ -22,10 +25,10 @@ from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
-from calibrant.findings.views import Finding, view
 from calibrant.findings.words import CELLS_MIX_WEIGHTS, not_looked_at, number, proved
 from calibrant.inference.bounds.gate import GateResult, most_in_short
 from calibrant.inference.bounds.population import PopulationBounds
+from calibrant.lazily import MissingLibraryError, above
 from calibrant.measures.smooth import Witness
 
 if TYPE_CHECKING:
@@ -35,6 +38,46 @@ if TYPE_CHECKING:
     from calibrant.findings.classes import ClassFindings
     from calibrant.segments.by_column import Segment
     from calibrant.segments.results import FoundSegments
+
+
+def view(module: str, name: str) -> Any:
+    """A function of a module of `report/`, which reads findings and computes nothing."""
+    return getattr(above(f"report.{module}"), name)
+
+
+class Finding(Result):
+    """Ways in which every finding shows itself."""
+
+    def __str__(self) -> str:
+        """The answer in about ten lines; `summary` is the whole page."""
+        return str(view("text", "short")(self))
+
+    def _repr_html_(self) -> str | None:
+        """Page of a notebook: the first screen, sentences and picture; None without matplotlib."""
+        try:
+            return str(view("notebook", "cell")(self))
+        except MissingLibraryError:
+            return None
+
+    def summary(self) -> str:
+        """Return it as a page of plain text, at most 80 columns wide."""
+        return str(view("text", "page")(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain dicts, lists, numbers and words, with the version of their layout."""
+        return dict(view("schema", "as_dict")(self))
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained HTML report, whole or not at all.
+
+        Raises FileError if the file cannot be written; an old file stays as it was.
+        """
+        # The file is opened before anything is drawn, which takes seconds.
+        write_whole_bytes(path, lambda file: file.write(view("html", "document")(self).encode()))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
