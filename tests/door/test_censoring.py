@@ -135,6 +135,10 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
     assert found.max_weight == pytest.approx(10.0)
     assert found.population is not None
     assert f"{known.n_unknown} rows left before" in str(found.premises)
+    assumed = f"{known.n_unknown} rows lost from sight are like all others within s, in outcome and prediction."
+    assert sum(assumed in each for each in found.sentences) == 1
+    everyone = audit_table(table, **{**of, "horizon": float(time.min())})
+    assert not any("lost from sight" in each for each in everyone.sentences)
     assert "within values of column s" in str(found.premises)
     test = calibration_test(known.y_true, risk, **options)
     assert found.tests["calibration_test"].result.statistic == pytest.approx(test.statistic, rel=0.5)

@@ -537,7 +537,10 @@ def _how_known(audit: Audit) -> list[str]:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
         within = "" if audit.followed.strata is None else f" within {audit.followed.strata}"
-        return [f"rows lost from sight are like all others{within}, in outcome and prediction"]
+        n, are = audit.followed.n_unknown, "is" if audit.followed.n_unknown == 1 else "are"
+        return [f"{counted(n, 'row')} lost from sight {are} like all others{within}, in outcome and prediction"] * (
+            n > 0
+        )
     if audit.sampling_fractions is None:
         return []
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}% of all" for each in audit.sampling_fractions)
