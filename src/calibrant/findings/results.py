@@ -215,6 +215,8 @@ class Audit(Finding):
     perhaps_groups : str or None
         Column of a table whose name suggests that its rows belong together, and in which values repeat, if no groups
         were given.
+    perhaps_sampled : tuple of int, or None
+        In how many of so many rows the event came, where rows may have been chosen by it; None where nothing says so.
     not_looked_at : tuple of str
         Columns of a table that nothing was asked about, in which segments could be found.
     weightless_segments : tuple of str
