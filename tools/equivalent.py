@@ -111,9 +111,9 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("measures/lower_solve.py", "_refine", "0.9", "1.125"): _SEARCH,
     (
         "measures/lower_solve.py",
-        "_refine",
-        "u.size > _REPAIRED and not self._rough",
-        "(not (u.size > _REPAIRED and (not self._rough)))",
+        "_lowered",
+        "n_nodes > _REPAIRED and not self._rough",
+        "(not (n_nodes > _REPAIRED and (not self._rough)))",
     ): _SEARCH,
     (
         "measures/kernel.py",
@@ -155,6 +155,21 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): _SEARCH,
     ("measures/kernel.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
     ("door/classes.py", "check_logits", "return", "pass"): "finite scores pass what is looked at next as well",
+    ("decisions/belt.py", "quantile", "level", "(2 * level)", "far = least - 2.0 * math.log(level) + 60.0"): _SEARCH,
+    (
+        "recalibration/certified.py",
+        "least_mean",
+        "level",
+        "(2 * level)",
+        "if log_capital(halves, low) < -np.log(level):",
+    ): "where no mean is refuted the halving ends at 0 as well",
+    (
+        "inference/bounds/one_event.py",
+        "lower_end_of_cells",
+        "level",
+        "(2 * level)",
+        "while bets[-1] * bets[-1] * n > -2.0 * math.log(level):",
+    ): "how many bets share the capital; the proof counts them",
     ("segments/results.py", "", "20", "21"): "a limit that was chosen: one more is another, as good",
     ("recalibration/by_segment/table.py", "", "300", "301"): "a limit that was chosen: one more is another, as good",
     (

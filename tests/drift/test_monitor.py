@@ -317,3 +317,4 @@ def test_of_groups_the_p_value_is_one_over_the_evidence_and_no_more_than_one(log
     assert reading.evalue == pytest.approx(math.exp(log) if log < 709.0 else math.inf)
     assert reading.pvalue == pytest.approx(max(LEAST, math.exp(-log)) if log > 0.0 else 1.0)
     assert reading.reject == (log >= math.log(20.0))
+    assert reading.level == 0.05

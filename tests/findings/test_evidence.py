@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_test
+from calibrant.findings.evidence import _certain_of_the_side
 from calibrant.inference.testing.components import lots_of_sample, pooling
 
 
@@ -155,3 +157,18 @@ def test_what_cells_cost_bounds_the_change_of_the_rows_own_pooling():
         np.array([((y_prob[cell == c] - y_prob[cell == c].mean()) ** 2).sum() for c in range(16)]),
     )
     assert 0.0 < true <= told.pooling
+
+
+@pytest.mark.parametrize("level", [0.02, 0.3])
+@pytest.mark.parametrize(("errors", "again"), [(0.99, True), (1.01, False)])
+def test_a_test_is_run_again_within_six_standard_errors_of_the_level(level, errors, again):
+    """Of a share of the redraws, were the p-value the level; farther on the side where the share's own are smaller."""
+    pvalue, runs = level - 6.0 * errors * (level * (1.0 - level) / 999) ** 0.5, []
+
+    def run(*how):
+        runs.append(how)
+        return SimpleNamespace(pvalue=pvalue, redrawn_pvalue=0.5)
+
+    _certain_of_the_side(run, level, 999, 5)
+    assert [each[0] for each in runs] == [level] * (1 + again)
+    assert runs[0][1:] == (999, 5)

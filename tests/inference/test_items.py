@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit, logit, ndtr
+from scipy.stats import norm
 
 from calibrant import InputError, compare_calibration, smooth_calibration_error
 from calibrant.inference import compare_all
+from calibrant.inference.comparison import items as of_items
 from calibrant.inference.comparison.items import TwoDependentOutcomes, matched
 
 FEW = {"n_resamples": 99, "random_state": 0}
@@ -192,3 +194,21 @@ def test_intervals_hold_the_truth_where_a_plain_bootstrap_does_not(shared):
         result = compare_calibration(outcomes[0], calibrated, near, y_true_b=outcomes[1], items="in order", **FEW)
         held += result.interval.low <= -0.02 <= result.interval.high
     assert held >= 56  # .93 of 60
+
+
+@pytest.mark.parametrize("level", [0.01, 0.2])
+def test_what_noise_may_hide_is_six_tenths_of_its_quantile_at_the_level(monkeypatch, level):
+    rng = np.random.default_rng(0)
+    v = 0.3 * rng.random(200), 0.4 + 0.3 * rng.random(200)
+    y = tuple((rng.random(200) < each).astype(float) for each in v)
+    quantile = 0.6 * norm.isf(level) / 200
+    own = [quantile * math.sqrt(((one - each) ** 2).sum()) for one, each in zip(y, v, strict=True)]
+    apart = abs((y[0] - v[0]).mean() - (y[1] - v[1]).mean())
+    apart += quantile * math.sqrt(((y[0] - v[0] - y[1] + v[1]) ** 2).sum())
+    for k, found in enumerate(of_items._hidden(y, v, v, None, level)):
+        size = min(own[k], apart) * (1 if v[k].mean() < 0.5 else -1)
+        assert found == pytest.approx(np.clip(v[k] + size, 0.0, 1.0))
+    levels, hidden = [], of_items._hidden
+    monkeypatch.setattr(of_items, "_hidden", lambda *each: levels.append(each[4]) or hidden(*each))
+    compare_calibration(y[0], v[0], v[1], y_true_b=y[1], items="in order", level=level, n_resamples=199, random_state=0)
+    assert set(levels) == {level}
