@@ -309,7 +309,7 @@ def test_what_fits_best_is_told_where_there_is_evidence(evalue, reject):
     assert ("forecasts too low fits best" in said) == (evalue > 1.0)
 
 
-@pytest.mark.parametrize("log", [-math.inf, -800.0, -0.5, 0.0, 0.3, 2.0, 700.0, 708.9, 800.0, 1e6, math.inf])
+@pytest.mark.parametrize("log", [-math.inf, -800.0, -0.5, 0.0, 0.3, 2.9, 3.1, 700.0, 708.9, 800.0, 1e6, math.inf])
 def test_of_groups_the_p_value_is_one_over_the_evidence_and_no_more_than_one(log):
     monitor = GroupMonitor(2, 0.05)
     monitor._log = log

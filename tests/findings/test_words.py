@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.testing.calibration import TestRegion
 from calibrant.measures.registry import measures
+from calibrant.report.text import Page, _parts
 from calibrant.segments.results import FoundSegment, FoundSegments
 from calibrant.sketch.sketch import CalibrationSketch
 from tests.strategies import examples, samples
@@ -258,3 +260,32 @@ def test_an_example_of_nearly_all_rows_is_their_mean(share, low, said):
     of_classes = replace(places, classes=True).sentence(places.examples())
     right = said.replace("happened", "were right").replace("happen ", "are right ")
     assert of_classes == f"Too confident of the likeliest class{right}."
+
+
+@pytest.mark.parametrize("level", [0.02, 0.16])
+def test_the_list_of_segments_is_sorted_and_bounded_at_the_level_of_the_audit(level):
+    tested = SimpleNamespace(
+        level=level,
+        segments=(),
+        segmented_by=("day",),
+        segments_tested=True,
+        found_segments=None,
+        periods=(),
+        classes=None,
+    )
+    page = Page(10_000)
+    _parts(SimpleNamespace(**{**vars(tested), "segments": _NoneShown("x")}), page)
+    said = page.text()
+    for words in (
+        f"(q at most {level:g})",
+        f"at most {100 * level:g}% are expected",
+        f"{100 - 100 * level:g}% confidence",
+    ):
+        assert words in said
+
+
+class _NoneShown(str):
+    """Segments that are there, and of which none is listed."""
+
+    def __getitem__(self, _):
+        return ""

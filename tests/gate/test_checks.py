@@ -791,6 +791,7 @@ def test_where_no_number_of_rows_decides_none_is_named():
 @pytest.mark.parametrize("where", ["", "Too high near 30%."])
 def test_a_line_of_a_check_says_where_predictions_err_and_ends_there(where):
     result = GateResult("beyond", 0.1, Interval(0.2, 0.3), 0.05, 900, None)
+    assert (result.premises.level, result.premises.max_distance) == (result.level, result.max_distance) == (0.05, 0.1)
     line = Check("all rows", "rows", result, Asides(where=where)).line()
     assert line.endswith(f". {where}" if where else "(900 rows)")
 
