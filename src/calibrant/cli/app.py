@@ -446,10 +446,10 @@ def demo(
         compile_beside(progress.compiling)
 
         result = comparison(seed, progress)
+        progress.stop()
+        show(page(result, everything=False))  # pictures of the report take longer than an audit
         with writing("--folder"):
             result.to_html(target)
-        progress.stop()
-        show(page(result, everything=False))
         show(f"Report: {target}")
 
 
