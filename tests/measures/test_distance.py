@@ -19,9 +19,9 @@ from calibrant import (
     surrogate_interval_calibration_error,
     upper_calibration_distance,
 )
+from calibrant.door.arguments import TimeLimit
 from calibrant.kernels import partitions
 from calibrant.measures import check_predictor, distance_lattice
-from calibrant.measures.clock import TimeLimit
 from tests import exact
 from tests.oracles import distance as oracle
 from tests.shared_data import FOLDER, NETWORKS, needs_data

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import calibration_distance
+from calibrant.door.arguments import TimeLimit
 from calibrant.door.sample import Sample
 from calibrant.kernels import columns, lattice, partitions
 from calibrant.measures import distance, distance_lattice
-from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance import (
     _solved,
     element_relaxation,

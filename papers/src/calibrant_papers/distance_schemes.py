@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.door.arguments import positive_integer
+from calibrant.door.arguments import TimeLimit, positive_integer
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.errors import InputError
 from calibrant.door.values import Result
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
-from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance import partition_by_types
 
 _MOST_STATES = 2_000_000

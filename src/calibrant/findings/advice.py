@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.door.arguments import TimeLimit
 from calibrant.door.classes import MulticlassSample, drawn_rows
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
@@ -18,7 +19,6 @@ from calibrant.door.values import Result, counted
 from calibrant.findings.decision import State, decide, rejected, stakes
 from calibrant.findings.words import NO_TRIALS
 from calibrant.lazily import MissingLibraryError, optional
-from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome
 from calibrant.recalibration.gain import RecalibrationGain
 

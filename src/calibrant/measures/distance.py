@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from calibrant.door.arguments import TimeLimit
 from calibrant.door.columns import Column, as_numbers, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
@@ -23,7 +24,6 @@ from calibrant.kernels.segments import cut
 from calibrant.kernels.sums import dot
 from calibrant.kernels.two_rows import Row, cut_in_step
 from calibrant.kernels.types import FloatArray, IntArray
-from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance_lattice import (
     LatticeProblem,
     PartitionDomain,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.door.arguments import TimeLimit
 from calibrant.door.sample import Sample
 from calibrant.kernels import lattice
 from calibrant.kernels.sums import compensated_dot, compensated_sum, labelled_sums
 from calibrant.kernels.types import FloatArray, IntArray
-from calibrant.measures.clock import TimeLimit
 from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.lower_check import UNIT, Potentials, overdraft
 

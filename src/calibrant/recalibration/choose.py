@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from calibrant.door.arguments import N_RESAMPLES, check_level
+from calibrant.door.arguments import N_RESAMPLES, TimeLimit, check_level
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.ends import as_points, in_points, in_short
@@ -23,7 +23,6 @@ from calibrant.door.weights import LEAST_EFFECTIVE, effective
 from calibrant.inference.testing.calibration import calibration_test_on_rows
 from calibrant.kernels.sums import dot
 from calibrant.lazily import optional
-from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome, unweighted
 from calibrant.recalibration.gain import RecalibrationGain, gain_of
 from calibrant.resampling.redraw import LEAST_GROUPS, check_groups, worth_for_signs

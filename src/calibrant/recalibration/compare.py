@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from calibrant.door.arguments import check_level
+from calibrant.door.arguments import TimeLimit, check_level
 from calibrant.door.columns import Column, FloatArray, Labels, Table
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull, ReadOnly, Result
 from calibrant.lazily import optional
-from calibrant.measures.clock import TimeLimit
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.curves.base import Curve, curves, maps

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.arguments import whole_from
+from calibrant.door.arguments import TimeLimit, whole_from
 from calibrant.door.classes import ClassTable, MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, IntArray, check_weights, read_columns
 from calibrant.door.ends import Interval
@@ -19,7 +19,6 @@ from calibrant.door.rows import Rows, dimensions, read_groups
 from calibrant.door.sample import Sample
 from calibrant.door.special import ndtri
 from calibrant.kernels.sums import dot
-from calibrant.measures.clock import TimeLimit
 from calibrant.recalibration.curves.base import Curve
 from calibrant.resampling.folds import Split, cross_fitted, folds
 

@@ -282,7 +282,6 @@ def _require_information(rows: float, information: float, min_rows: int) -> None
         )
 
 
-_Again = Callable[[Sequence[int], Sets], list[CellBlock]]
 _PLACES = 2 * RESOLUTION + 1
 
 

@@ -578,10 +578,6 @@ class Answers(ABC):
             return calibration_test_on_weighted_cells(sample, level, moved, max_weight)
         return calibration_test_on_sample(sample, level, n_resamples, int(generator(random_state).integers(2**31)))
 
-    def require_rows(self) -> None:
-        """Raise if there is nothing to measure."""
-        self._weighed()
-
     def _weighed(self) -> tuple[IntArray, FloatArray]:
         index, cells = self.cells()
         if not cells[:, sketching.WEIGHT].any():

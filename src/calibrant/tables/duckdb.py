@@ -24,7 +24,6 @@ _INTEGERS = {
 }
 WEIGHS = "isfinite(w) AND w >= 0"
 """Whether a weight w is good, in SQL."""
-_NO_MORE = "ELSE -4 END"  # without an ELSE the cell could be null, and DuckDB would not know its range
 
 
 def quoted(name: str) -> str:
@@ -59,7 +58,7 @@ def group_relation(
         + (
             f"WHEN NOT ({within_unit('v')}) THEN -4 WHEN {_missing('w')} THEN -5 ELSE -6 END"
             if weighted
-            else "ELSE -4 END"
+            else "ELSE -4 END"  # without it the cell could be null, and DuckDB would not know its range
         )
     )
     sums = sums_of(relation, numbers) | {name: f"fsum({quoted(name)})" for name in more}
