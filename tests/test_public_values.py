@@ -81,7 +81,7 @@ def repair():
     table = pyarrow.table({"y_prob": np.full(400, 0.5), "side": rng.choice(["a", "b"], 400)})
     y = rng.random(400) < np.where(np.array(table["side"]) == "a", 0.2, 0.8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.recalibration.by_segment.boosting._MOST_TREES", 10)
+        patch.setattr("calibrant.recalibration.by_segment.corrections._MOST_TREES", 10)
         return recalibration.SegmentRecalibrator(max_depth=1, cv=2).fit(table, y)
 
 

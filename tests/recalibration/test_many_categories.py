@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 from calibrant import InputError
 from calibrant.kernels.trees import best_cut
 from calibrant.recalibration import SegmentRecalibrator
-from calibrant.recalibration.by_segment import boosting
+from calibrant.recalibration.by_segment import corrections
 from calibrant.recalibration.by_segment.corrections import Fitting
 from calibrant.recalibration.by_segment.estimator import Candidates
 from calibrant.recalibration.by_segment.table import _of_array
@@ -22,7 +22,7 @@ from tests.strategies import examples
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch):
-    monkeypatch.setattr(boosting, "_MOST_TREES", 60)
+    monkeypatch.setattr(corrections, "_MOST_TREES", 60)
 
 
 def drawn(n_categories, n=4000, seed=0):
@@ -67,10 +67,10 @@ def tallied(seed, n=300):
     rng = np.random.default_rng(seed)
     cells = rng.integers(0, [CELLS, CELLS - 1], (n, 2)).astype(np.int16)
     cells[rng.random(n) < 0.1, 1] = CELLS - 1
-    features = boosting.Features(np.array([CELLS, CELLS - 1]), np.array([False, True]))
+    features = corrections.Features(np.array([CELLS, CELLS - 1]), np.array([False, True]))
     residual, information = rng.normal(size=n), rng.uniform(0.0, 0.25, n)
     sums = np.zeros((2, CELLS + 1, 3))
-    boosting.sums_by_cell(cells, np.arange(n), residual, information, sums)
+    corrections.sums_by_cell(cells, np.arange(n), residual, information, sums)
     return cells, features, residual, information, sums
 
 
@@ -102,7 +102,7 @@ def test_no_division_of_cells_gains_more(seed):
 def test_a_tree_moves_rows_by_the_step_of_their_leaf(seed):
     """Rows of one leaf move alike, by a shrunk step of Newton's, and each leaf has enough rows."""
     cells, features, residual, information, _ = tallied(seed, 1000)
-    grown = boosting._grown(cells, np.ascontiguousarray(cells.T), features, residual, information)
+    grown = corrections._grown(cells, np.ascontiguousarray(cells.T), features, residual, information)
     if grown is None:
         return
     tree, leaves = grown
@@ -122,7 +122,7 @@ def test_a_tree_is_that_of_the_rows_in_any_order(seed):
     residual, information = np.round(256 * residual) / 256, np.round(256 * information) / 256  # sums are exact
     order = np.random.default_rng(seed).permutation(1000)
     one, other = (
-        boosting._grown(cells[at], np.ascontiguousarray(cells[at].T), features, residual[at], information[at])
+        corrections._grown(cells[at], np.ascontiguousarray(cells[at].T), features, residual[at], information[at])
         for at in (np.arange(1000), order)
     )
     assert (one is None) == (other is None)
@@ -131,7 +131,7 @@ def test_a_tree_is_that_of_the_rows_in_any_order(seed):
 
 def test_many_rows_leave_one_part_out(monkeypatch):
     """Every method is then scored on the rows of that part; rows in groups are all left out in turn."""
-    monkeypatch.setattr(boosting, "_MOST_TREES", 10)
+    monkeypatch.setattr(corrections, "_MOST_TREES", 10)
     monkeypatch.setattr("calibrant.recalibration.by_segment.estimator._MANY_ROWS", 400)
     table, y, _ = drawn(20, n=2000)
     fits = []
@@ -165,9 +165,9 @@ def test_any_number_of_cells_is_fitted_and_predicted(size):
     n = cell.size
     rows = Fitting(np.zeros(n), (rng.random(n) < np.where(cell % 2, 0.8, 0.2)) * 1.0, np.ones(n))
     cells = np.column_stack([rng.integers(0, 9, n), cell]).astype(np.int16)
-    features = boosting.Features(np.array([9, size]), np.array([False, True]))
+    features = corrections.Features(np.array([9, size]), np.array([False, True]))
     for part in (rng.permutation(n), rng.permutation(np.flatnonzero(cell < max(size - 3, 1)))):
-        trees, losses = boosting._fit(rows, cells, features, part[::2], part[1::2], 10)
+        trees, losses = corrections._fit(rows, cells, features, part[::2], part[1::2], 10)
         assert losses[0] == pytest.approx(np.log(2.0))
         if trees is None:  # too few rows to divide
             assert (size, len(losses)) == (2, 1)

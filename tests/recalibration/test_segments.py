@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from calibrant import InputError
 from calibrant.door.coding import numbers_of
 from calibrant.recalibration import AveragedScaling, SegmentRecalibrator, from_json
-from calibrant.recalibration.by_segment import boosting, estimator
+from calibrant.recalibration.by_segment import corrections, estimator
 from calibrant.recalibration.by_segment.corrections import Fitting, _Corrections, _moving, _newton
 from calibrant.recalibration.by_segment.estimator import compared
 from calibrant.recalibration.by_segment.table import Cut, conditions
@@ -95,7 +95,7 @@ def test_calibrated_predictions_are_left_as_they_are():
 
 @pytest.mark.slow
 def test_trees_follow_a_smooth_drift(monkeypatch):
-    monkeypatch.setattr(boosting, "_MOST_TREES", 60)
+    monkeypatch.setattr(corrections, "_MOST_TREES", 60)
     rng = np.random.default_rng(3)
     x, prediction = rng.uniform(-2.0, 2.0, 600), expit(rng.normal(0.0, 1.0, 600))
     true = expit(logit(prediction) + x)

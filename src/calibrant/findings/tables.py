@@ -305,14 +305,8 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     sample = sketch.sample
     _refuse_of_sums(sample, request)
     draws = None if request.max_weight is None else draws_of_cells(sample, sketch.moments(), request.max_weight)[1]
-    audit = audit_sample(
-        sample,
-        request,
-        title=title,
-        progress=listener.stage,
-        displacement=sketch.displacement + ARITHMETIC,
-        draws=draws,
-    )
+    moved = sketch.displacement + ARITHMETIC
+    audit = audit_sample(sample, request, title=title, progress=listener.stage, displacement=moved, draws=draws)
     listener.stage("Bounds")
     audit = with_bounds(audit, sketch, draws)
     road = road_of(table, sketch)

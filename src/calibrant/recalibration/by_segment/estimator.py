@@ -24,14 +24,18 @@ from calibrant.door.values import Result, counted
 from calibrant.measures.logistic import inner_expit, log_odds
 from calibrant.recalibration.averaged import AveragedScaling
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.by_segment.boosting import Cells, Features, Trees, fit_boosted, most_moved
 from calibrant.recalibration.by_segment.corrections import (
     LARGEST_SHIFT,
     MOST_PARTS,
     Block,
+    Cells,
+    Features,
     Fitting,
+    Trees,
     corrected,
+    fit_boosted,
     fit_corrections,
+    most_moved,
     pair_bins,
     read_block,
 )
