@@ -254,7 +254,8 @@ def decided(
         return _check(gate, beside)
     weighing = _weighing(read, request)
     sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
-    _say_odd(sample, limit, listener, single=single)
+    trials = weighing["trials"]
+    _say_odd(sample, limit, listener, single=single, n_trials=None if trials is None else int(np.sum(trials)))
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
     columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
     rows = Rows.of(read.y_true, read.y_prob, *columns)
@@ -287,7 +288,9 @@ def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:
     }
 
 
-def _say_odd(sample: Sample, limit: float, listener: Listener, *, single: bool = False) -> None:
+def _say_odd(
+    sample: Sample, limit: float, listener: Listener, *, single: bool = False, n_trials: int | None = None
+) -> None:
     """Say so of labels, of a single outcome, and of a limit that lets a constant pass which predicts 0 or 1.
 
     Of `single` rows of one prediction each also whether they may have been chosen by their outcome.
@@ -296,8 +299,9 @@ def _say_odd(sample: Sample, limit: float, listener: Listener, *, single: bool =
         listener.note(LABELS)
     happened = sample.weighted_outcome
     if not happened.any() or np.array_equal(happened, sample.weight):
-        weighted = sample.weights_differ and sample.n_rows > 1
-        listener.note(one_outcome(sample.n_rows, events=bool(happened.any()), weighted=weighted))
+        weighted = sample.weights_differ and sample.n_rows > 1 and n_trials is None
+        number = sample.n_rows if n_trials is None else n_trials
+        listener.note(one_outcome(number, events=bool(happened.any()), weighted=weighted))
     listener.premise("loose_limit", loose_limit_of(sample, limit))
     if single:
         listener.premise("perhaps_sampled", perhaps_sampled(sample, _rates(sample)[1]))
