@@ -202,7 +202,7 @@ def test_hard_predictions_that_are_often_wrong_are_evidence():
     assert found.state == "worth correcting"
     assert "Too confident. At 0%, " in found.headline
     assert found.direction == "too confident"
-    assert found.details[0].startswith("A bound proves this; the test alone does not see it (p > 0.05).")
+    assert found.details[0].startswith("A bound proves this. Predictions would")
 
 
 @pytest.mark.slow

@@ -60,8 +60,7 @@ def test_what_is_said_of_chance_goes_by_group():
     assert unbounded.gate is None
     assert unbounded.population is None
     assert unbounded.sentences[0] == (
-        "No sign of error, but groups are too few "
-        "(these 60 tell no more than 23 alike, and 30 such are needed; 600 rows)."
+        "No sign of error, but groups are too few (there are 60, and about 76 like these are needed; 600 rows)."
     )  # at their most dependent
     do = "Do: run this again with --max-weight (in Python max_weight), the most rows that one group can ever have: "
     rng = np.random.default_rng(0)

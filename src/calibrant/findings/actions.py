@@ -79,7 +79,7 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
     if not parts:
         return gains
     if parts[0] == "periods":
-        return f"find out whether something changed. If so, correct with rows since then; if not, {gains}"
+        return f"find out whether something changed. If so, correct with the rows since it did; if not, {gains}"
     return f"{gains} Single segments are off: if they err unlike one another, {_ONE_BY_ONE}."
 
 
@@ -142,10 +142,15 @@ def _more_groups(audit: Audit) -> str:
     of = "" if name is None else f" (column {name})"
     if line is None or audit.n_groups is None:
         return f"more groups{of}"
-    more = math.ceil(audit.n_groups * (LEAST_GROUPS / line.worth - 1.0))
+    more = more_groups(audit.n_groups, line.worth)
     if more > _TIMES * audit.n_groups:
         return f"far more groups{of}, over ten times as many"
-    return f"about {rounded_rows(more):,} more groups{of}"
+    return f"about {more:,} more groups{of}"
+
+
+def more_groups(n_groups: int, worth: float) -> int:
+    """About how many more groups like these are needed, which are worth so many alike."""
+    return rounded_rows(math.ceil(n_groups * (LEAST_GROUPS / worth - 1.0)))
 
 
 def _no_recalibration(audit: Audit) -> str:

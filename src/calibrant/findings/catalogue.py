@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import numpy as np
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
 from calibrant.door.values import ReadOnly, counted
-from calibrant.findings.actions import action_line, every_time, most_of_one
+from calibrant.findings.actions import action_line, every_time, more_groups, most_of_one
 from calibrant.findings.decision import (
     Action,
     Answer,
@@ -49,7 +48,7 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.bounds.gate import GateResult, asked, at_most, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
-from calibrant.resampling.redraw import LEAST_GROUPS, too_few
+from calibrant.resampling.redraw import too_few
 
 if TYPE_CHECKING:
     from calibrant.decisions.line import GroupLine
@@ -150,11 +149,9 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
     return said
 
 
-def _worth_of_groups(n_groups: int, worth: float) -> str:
-    """How many groups there are, what unlike ones are worth, and how many are needed."""
-    if n_groups < LEAST_GROUPS:
-        return f"there are {n_groups:,}, and {LEAST_GROUPS} are needed"
-    return f"these {n_groups:,} tell no more than {math.floor(worth)} alike, and {LEAST_GROUPS} such are needed"
+def _number_of_groups(n_groups: int, worth: float) -> str:
+    """How many groups there are, and about how many like these are needed."""
+    return f"there are {n_groups:,}, and about {n_groups + more_groups(n_groups, worth):,} like these are needed"
 
 
 def by_groups(line: GroupLine, *, classes: bool) -> str:
@@ -171,13 +168,15 @@ def _odd_rows(audit: Audit) -> list[str]:
     """Predictions that are labels, and outcomes that are all the same: there a reader should look first."""
     if audit.classes is not None:
         return []
-    told = []
-    at = audit.reliability.prediction[audit.reliability.mass > 0.0]
-    if audit.n_distinct <= 2 and np.isin(at, (0.0, 1.0)).all():
-        told.append(LABELS)
+    told = [LABELS] if _are_labels(audit) else []
     if audit.auc is None:
         told.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5, weighted=audit.weighted))
     return told
+
+
+def _are_labels(audit: Audit) -> bool:
+    at = audit.reliability.prediction[audit.reliability.mass > 0.0]
+    return audit.n_distinct <= 2 and bool(np.isin(at, (0.0, 1.0)).all())
 
 
 def _what(answer: Answer, audit: Audit) -> str:
@@ -193,7 +192,7 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.state == "too few rows":
         rows, groups = counted(audit.n_rows, unit(audit)), audit.group_line
         if groups is not None and (answer.interval is None or answer.pvalue is None):
-            few = f"groups are too few ({_worth_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
+            few = f"groups are too few ({_number_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
             return f"{_NOT_SEEN[answer.state]}, but {few}."
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
     if _by_classes(answer, audit):
@@ -328,8 +327,9 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
         real = f"Classes are tested at one level for all{_if_independent(audit)}. "
     elif _told_by_parts(answer, audit):
         real = ""  # by the segments
-    elif test is None and _beyond(audit.gate):
-        real = f"A bound proves this{_if_independent(audit)}, without a test. "
+    elif (test is None or _are_labels(audit)) and _beyond(audit.gate):
+        without = ", without a test" if test is None else ""  # of labels it tests no row
+        real = f"A bound proves this{_if_independent(audit)}{without}. "
     elif test is not None and test.reject:
         real = f"{_reality(answer, audit)}. "
     elif test is not None and _beyond(audit.gate):

@@ -411,7 +411,7 @@ def _not_of_the_same_rows(
     if not by_items and n_differing != 0:
         where = "" if n_differing is None else f" in {n_differing:,} of {counted(y_true.size, 'row')}"
         return (
-            f"their outcomes differ{where}, so they are not of the same rows in the same order. If they are of the "
+            f"their outcomes differ{where}. If they are of the "
             "same items, name the column of ids (--items COLUMN); compare_calibration takes different rows with "
             "y_true_b"
         )

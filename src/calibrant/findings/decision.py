@@ -414,21 +414,32 @@ class Stretch:
 
 
 def split_by_alarm(audit: Audit) -> tuple[Stretch | None, Stretch, Stretch | None]:
-    """Periods before the evidence was enough, if any; those of the error; and those since it ended, if it did.
+    """Periods before an error, if any; those of the error; and those since it ended, if it did.
 
     From the alarm on, periods are split where their errors are farthest apart, if by 4 standard errors. Those after the
-    split have an error of their own, or hardly any: then it ended.
+    split have an error of their own, or hardly any: then it ended. The error began where it and all periods before are
+    farthest apart; that is at the alarm, or before it.
     """
     periods = audit.periods
-    first = next(k for k, each in enumerate(periods) if each.reading.reject)
-    before = Stretch.of(periods[:first]) if first else None
-    splits = [(Stretch.of(periods[first:k]), Stretch.of(periods[k:])) for k in range(first + 1, len(periods))]
-    if not splits:
-        return before, Stretch.of(periods[first:]), None
-    one, other = max(splits, key=lambda each: _apart(*each))
-    if _apart(one, other) <= _APART or audit.weighted or audit.n_groups is not None:
-        return before, Stretch.of(periods[first:]), None
-    return (before, other, None) if abs(other.error) > audit.max_distance else (before, one, other)
+    alarm = next(k for k, each in enumerate(periods) if each.reading.reject)
+    if audit.weighted or audit.n_groups is not None:  # of which no standard error is known here
+        return Stretch.of(periods[:alarm]) if alarm else None, Stretch.of(periods[alarm:]), None
+    turn = _turn(periods, alarm + 1, len(periods), alarm, len(periods)) or len(periods)
+    after = Stretch.of(periods[turn:]) if turn < len(periods) else None
+    if after is not None and abs(after.error) > audit.max_distance:
+        return Stretch.of(periods[:turn]), after, None
+    start = _turn(periods, 1, alarm + 1, 0, turn) or alarm
+    return Stretch.of(periods[:start]) if start else None, Stretch.of(periods[start:turn]), after
+
+
+def _turn(periods: Sequence[Period], first: int, last: int, low: int, high: int) -> int | None:
+    """Of splits from `first` on and before `last`, of periods between two, the one whose sides are farthest apart.
+
+    None where that is not by 4 standard errors.
+    """
+    sides = {k: _apart(Stretch.of(periods[low:k]), Stretch.of(periods[k:high])) for k in range(first, last)}
+    farthest = max(sides, key=lambda k: sides[k], default=None)
+    return farthest if farthest is not None and sides[farthest] > _APART else None
 
 
 def _apart(one: Stretch, other: Stretch) -> float:
@@ -448,7 +459,8 @@ def since(audit: Audit, direction: Direction | None) -> Stretch | None:
         return None
     before, after, _ = split_by_alarm(audit)
     against = direction is not None and (after.error > 0.0) != (direction == "too low")
-    if before is None or against or abs(before.error) > audit.max_distance:
+    noise = 0.0 if before is None else _NOISE * math.sqrt(before.variance)
+    if before is None or against or abs(before.error) > max(audit.max_distance, noise):
         return None
     return after if _apart(before, after) > _APART else None
 
