@@ -162,7 +162,8 @@ class Comparison(Finding):
             else:
                 other.append(f"{name}: {action_in_words(answer)}")
         before = f"correct {_and(correct)} before you use {'it' if len(correct) == 1 else 'them'}" if correct else ""
-        rank = {name: audit.auc or 0.0 for name, audit in zip(self.names, self.audits, strict=True)}
+        # In as many digits as are told: a map that keeps the order moves the last ones.
+        rank = {name: round(audit.auc or 0.0, 3) for name, audit in zip(self.names, self.audits, strict=True)}
         if better and len(correct) == len(fine) == 1 and correct[0].startswith(worse) and rank[better] >= rank[worse]:
             before = f"use {better}, or {before}"
         if few:
