@@ -45,6 +45,7 @@ SOURCES = {
     ("identity.md", "A copy, or chance?"): "tests/test_tables.py::test_bits_of_batches_are_those_of_the_page",
     ("lower.md", "Event rates that are nearly the predictions"): ONCE,
     ("lower.md", "Steps that a few pairs block"): ONCE,
+    ("weights.md", "Sampling by outcome"): ONCE,
     ("new.md", "What is open"): ONCE,
     ("recalibration.md", "The averaged map"): "tests/test_tables.py::test_prior_weights_are_those_of_the_page",
     ("smooth.md", "Limits"): ONCE,

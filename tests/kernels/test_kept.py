@@ -43,6 +43,7 @@ ARGUMENTS = (Pair(np.arange(4.0), np.ones((4, 2))), np.zeros(1, np.int64), 0.5, 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(kept, "_calls", [0])  # whatever other tests have called
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "numba"))
     return tmp_path
 

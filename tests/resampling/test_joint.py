@@ -72,7 +72,7 @@ def test_every_redraw_has_the_squares_of_the_rows_and_no_order_of_them_shows():
 def test_few_rows_of_an_outcome_are_refused():
     y, v = np.r_[np.ones(int(LEAST_EFFECTIVE) - 1), np.zeros(50)], np.linspace(0.1, 0.9, int(LEAST_EFFECTIVE) + 49)
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match=r"sample_weight: leaves the equal of \d\.\d+ rows with the event"):
+    with pytest.raises(InputError, match=r"sample_weight: make rows with the event worth \d\.\d+ equal ones"):
         calibration_test(y, v, sample_weight=rng.uniform(1.0, 2.0, y.size))
     with pytest.raises(InputError, match="rows without the event"):
         calibration_test(1 - y, v, sample_weight=rng.uniform(1.0, 2.0, y.size))

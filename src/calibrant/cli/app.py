@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -294,7 +295,11 @@ def _compare_files(
     progress("Comparison")
     titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
     titles = titles if len(set(titles)) == len(titles) else list(files)
-    parts = [each.audit for each in audited], [each.rows for each in audited]
+    audits = [each.audit for each in audited]
+    if items is not None:  # the column of ids was looked at
+        rest = [tuple(name for name in each.not_looked_at if name != items) for each in audits]
+        audits = [replace(each, not_looked_at=names) for each, names in zip(audits, rest, strict=True)]
+    parts = audits, [each.rows for each in audited]
     for problem in very_same(titles, parts[1]):
         tell(problem)
     pairs = zip(inputs, audited, strict=True)

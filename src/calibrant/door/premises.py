@@ -43,10 +43,11 @@ class Followed(Result):
     def summary(self) -> str:
         """Say what is taken as given."""
         within = "" if self.strata is None else f" within values of column {self.strata}"
+        only = " If that holds only within values of a column, name it (strata)." if self.strata is None else ""
         return (
             f"Outcomes are of the event by {self.horizon:g} (horizon), from columns {self.time} and {self.event}. "
             f"{counted(self.n_unknown, 'row')} left before, and known rows make up for them by weights. "
-            f"Rows are taken to leave independently of the event and the prediction{within}. "
+            f"Rows are taken to leave independently of the event and the prediction{within}.{only} "
             f"At least {self.least_followed:g} are followed to the horizon (least_followed). That share is estimated, "
             "so that tests and ends of bounds are right with many rows only."
         )
@@ -191,7 +192,8 @@ class Premises(Result):
             "perhaps_sampled": self._perhaps_sampled(),
             "followed": None if self.followed is None else self.followed.summary(),
             "weights": self._weights() if self.followed is None else None,
-            "trials": f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many."
+            "trials": f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many. "
+            "They are taken as independent, those of one row too; if not, give each row a group (groups)."
             if self.trials
             else None,
             "max_weight": self._max_weight(),

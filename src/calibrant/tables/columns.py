@@ -18,7 +18,20 @@ USUAL_NAMES = {
 _PERHAPS_WEIGHTS = frozenset(
     (
         *("weight", "weights", "sample_weights", "w", "wt", "wts", "freq", "frequency", "trials", "n_trials"),
-        *("exposure", "exposures", "ead"),
+        *(
+            "exposure",
+            "exposures",
+            "ead",
+            "ipw",
+            "iptw",
+            "ipcw",
+            "wgt",
+            "pweight",
+            "fweight",
+            "aweight",
+            "inverse_propensity",
+        ),
+        *(f"{kind}_weight" for kind in ("ps", "ip", "sampling", "case", "survey", "propensity", "design", "row")),
     )
 )
 """Names of columns that change every number if they are weights, and may be something else."""
