@@ -288,9 +288,12 @@ def test_hospitals_whose_signs_say_too_little_have_level_and_slope():
 @pytest.mark.parametrize("most", [None, 9.0])
 def test_sampling_fractions_say_what_a_row_weighs_and_not_what_a_group_does(grouped, most):
     y, v = np.tile([0.0, 1.0], 30), np.linspace(0.1, 0.9, 60)
-    found = given(
-        y, v, groups=np.arange(60) // 2 if grouped else None, max_weight=most, sampling_fractions={0: 0.25, 1: 1.0}
-    )
+    groups, fractions = np.arange(60) // 2 if grouped else None, {0: 0.25, 1: 1.0}
+    if most is not None and not grouped:
+        with pytest.raises(InputError, match="sampling fractions say what a row can weigh"):
+            given(y, v, max_weight=most, sampling_fractions=fractions)
+        return
+    found = given(y, v, groups=groups, max_weight=most, sampling_fractions=fractions)
     assert (found.draws is None) == (grouped and most is None)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from calibrant import audit, audit_table, calibration_test
+from calibrant import InputError, audit, audit_table, calibration_test
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.findings.decision import perhaps_sampled
@@ -154,3 +154,35 @@ def test_it_is_asked_of_single_rows_alone():
     # A page of followed rows told to search other columns, which is refused.
     assert audit_table(table, **few).premises.entries["not_looked_at"].endswith("segments that are off.")
     assert followed.premises.entries["not_looked_at"] == "Columns not looked at: y_true."
+
+
+def kept_by_outcome():
+    """All events and a tenth of the other rows; p is calibrated in the population, q in the file."""
+    rng = np.random.default_rng(42)
+    p = rng.beta(1.2, 12.0, 14_000)
+    y = (rng.random(p.size) < p) * 1
+    kept = (y == 1) | (rng.random(p.size) < 0.1)
+    return pd.DataFrame({"y_true": y, "p": p, "q": p / (p + (1.0 - p) * 0.1)})[kept]
+
+
+def test_rows_kept_by_outcome_are_not_compared_as_if_they_were_all():
+    # The predictor that is wrong in the population, and right in the file, was "better calibrated".
+    frame = kept_by_outcome()
+    fractions = {0: 0.1, 1: 1.0}
+    found = audit_table(frame, y_true="y_true", y_prob=["p", "q"], sampling_fractions=fractions, n_resamples=39)
+    assert found.result is None
+    assert "single, unweighted rows" in found.headline
+    assert found.audits[0].smooth_calibration_error < 0.1 * found.audits[1].smooth_calibration_error
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [({"outcome_free_weights": True}, "no weights"), ({"max_weight": 500.0}, "what a row can weigh")]
+)
+def test_what_fractions_say_is_not_said_twice(more, said):
+    # Calibrated rows were rejected always, and bounds were wider by ten times, without a word.
+    frame = kept_by_outcome()
+    columns = frame["y_true"].to_numpy(), frame["p"].to_numpy()
+    with pytest.raises(InputError, match=said):
+        audit(*columns, sampling_fractions={0: 0.1, 1: 1.0}, n_resamples=39, **more)
+    with pytest.raises(InputError):
+        audit_table(frame, y_prob="p", sampling_fractions={0: 0.1, 1: 1.0}, n_resamples=39, **more)

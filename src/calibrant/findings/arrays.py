@@ -431,11 +431,13 @@ def given(
     """
     fractions = read_fractions(sampling_fractions, sample_weight=weight, trials=trials)
     group = None if groups is None else read_units(groups, prediction.size, trials, max_weight)
+    check_outcome_free(outcome_free, weight, groups)
     if fractions is not None:
         require_single_outcomes(outcome)
         weight = fractions.weight_of(outcome)
-        max_weight = fractions.max_weight if max_weight is None and group is None else max_weight
-    check_outcome_free(outcome_free, weight, groups)
+        if group is None:
+            not_taken("sampling fractions say what a row can weigh", max_weight=max_weight)
+            max_weight = fractions.max_weight
     if trials is None and group is None:
         if max_weight is not None and weight is None:
             problem = "has no effect: there are no weights, trials or groups"

@@ -198,7 +198,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
-    single = rows.sample.binary and read.sample_weight is None
+    single = rows.sample.binary and read.sample_weight is None and request.sampling_fractions is None
     groups = None if audit.n_groups is None else read.groups
     perhaps = None if groups is not None else table.perhaps_groups(read.names.values())
     audit = replace(
