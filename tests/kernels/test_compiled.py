@@ -12,7 +12,7 @@ import numba
 import pytest
 
 import calibrant
-from calibrant.kernels import compiled, kept
+from calibrant.kernels import compiled, object_files
 
 CALL = """
 import importlib, pkgutil
@@ -82,7 +82,7 @@ def test_without_any_folder_it_compiles_without_a_cache(tmp_path, monkeypatch):
     (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
     (tmp_path / "__pycache__").touch()
     scope = {"__name__": "module"}
-    monkeypatch.setattr(kept, "_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(object_files, "_folder", lambda: tmp_path / "nowhere")
     exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     kernel = compiled.njit(cache=True)(scope["twice"])
@@ -112,7 +112,7 @@ def test_a_kernel_is_called_where_the_folder_of_its_cache_is_full(tmp_path, monk
     refused, opened = [], open
     (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
     scope = {"__name__": "module"}
-    monkeypatch.setattr(kept, "_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(object_files, "_folder", lambda: tmp_path / "nowhere")
     exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     kernel = compiled.njit(cache=True)(scope["twice"])

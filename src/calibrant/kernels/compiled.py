@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.kernels import kept, shipped
+from calibrant.kernels import object_files, shipped
 
 _listeners: list[Callable[[str | None], None]] = []
 _lock = threading.RLock()
@@ -57,27 +57,27 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.py_func, self._options = function, options
         self.nogil = bool(options.get("nogil"))
-        self._ways: dict[kept.Key, Callable[..., Any]] = {}
+        self._ways: dict[object_files.Key, Callable[..., Any]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the machine code for arguments of these types."""
-        key = kept.key_of(arguments)
+        key = object_files.key_of(arguments)
         if key is None:
             return self.dispatcher(*arguments)
         way = self._ways.get(key)
         if way is None:
             with _lock:
-                way = self._ways[key] = kept.load(self, key) or partial(self._compiled, key)
+                way = self._ways[key] = object_files.load(self, key) or partial(self._compiled, key)
         return way(*arguments)
 
-    def by_numba(self, key: kept.Key) -> Any:
+    def by_numba(self, key: object_files.Key) -> Any:
         """Have numba called for arguments of these types from now on."""
         self._ways[key] = self.dispatcher
         return self.dispatcher
 
-    def _compiled(self, key: kept.Key, *arguments: Any) -> Any:
+    def _compiled(self, key: object_files.Key, *arguments: Any) -> Any:
         result = self.by_numba(key)(*arguments)
-        kept.keep(self, self.dispatcher, key)
+        object_files.keep(self, self.dispatcher, key)
         return result
 
     @property

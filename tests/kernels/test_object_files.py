@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from calibrant.kernels import compiled, kept
+from calibrant.kernels import compiled, object_files
 from tests.damage import damaged
 
 
@@ -42,8 +42,8 @@ ARGUMENTS = (Pair(np.arange(4.0), np.ones((4, 2))), np.zeros(1, np.int64), 0.5, 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "_folder", lambda: tmp_path)
-    monkeypatch.setattr(kept, "_calls", [0])  # whatever other tests have called
+    monkeypatch.setattr(object_files, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(object_files, "_calls", [0])  # whatever other tests have called
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "numba"))
     return tmp_path
 
@@ -116,9 +116,11 @@ def test_types_are_told_apart():
     readonly = np.arange(4.0)
     readonly.flags.writeable = False
     kinds = [x, readonly, x[::2], x.astype(np.float32), x.reshape(2, 2), np.asfortranarray(x.reshape(2, 2))]
-    assert len({kept.key_of((each,)) for each in kinds}) == len(kinds)
-    assert len({kept.key_of((each,)) for each in (1, 1.0, True, None, np.uint64(1), (1,))}) == 6
-    assert kept.key_of((2**63,)) is kept.key_of(("text",)) is kept.key_of((np.int32(1),)) is None
+    assert len({object_files.key_of((each,)) for each in kinds}) == len(kinds)
+    assert len({object_files.key_of((each,)) for each in (1, 1.0, True, None, np.uint64(1), (1,))}) == 6
+    assert (
+        object_files.key_of((2**63,)) is object_files.key_of(("text",)) is object_files.key_of((np.int32(1),)) is None
+    )
     kernel_of(divided)(7, 2)
     other = kernel_of(divided)
     assert other(7.0, 2.0) == 3.0
@@ -130,7 +132,7 @@ def test_many_calls_are_numbas(monkeypatch):
     kernel_of(divided)(7, 2)
     again = kernel_of(divided)
     assert again(7, 2) == 3
-    monkeypatch.setattr(kept, "_calls", [kept._MANY])
+    monkeypatch.setattr(object_files, "_calls", [object_files._MANY])
     assert again(7, 2) == 3
     assert not by_kept_code(again)
 
@@ -141,7 +143,7 @@ def test_code_that_does_not_fit_is_not_called(folder, monkeypatch, changed):
     (path,) = folder.glob("*.kept")
     whole = path.read_bytes()
     if changed == "a source":
-        monkeypatch.setattr(kept, "_stamp", lambda: "another")
+        monkeypatch.setattr(object_files, "_stamp", lambda: "another")
     elif changed == "its name":
         path.rename(folder / path.name.replace("divided", "part"))
     for number in range(4):
@@ -150,21 +152,21 @@ def test_code_that_does_not_fit_is_not_called(folder, monkeypatch, changed):
             if path.read_bytes() == whole:
                 continue
         again = kernel_of(part if changed == "its name" else divided)
-        assert kept.load(again, ("i8", "i8")) is None
+        assert object_files.load(again, ("i8", "i8")) is None
 
 
 def test_code_that_calls_what_is_not_there_is_not_kept(folder, monkeypatch):
-    monkeypatch.setattr(kept, "_OURS", set())
+    monkeypatch.setattr(object_files, "_OURS", set())
     kernel_of(divided)(7, 2)
     assert not list(folder.glob("*.kept"))
     with pytest.raises(ValueError, match=r"^$"):
-        list(kept._undefined(b"MZ" + bytes(80)))
+        list(object_files._undefined(b"MZ" + bytes(80)))
 
 
 def test_the_stamp_knows_numbas_settings(monkeypatch):
-    before = kept._stamp.__wrapped__()
+    before = object_files._stamp.__wrapped__()
     monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
-    assert kept._stamp.__wrapped__() == before
+    assert object_files._stamp.__wrapped__() == before
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
-    assert kept._stamp.__wrapped__() != before
+    assert object_files._stamp.__wrapped__() != before
     assert json.dumps(before)
