@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 from calibrant import Interval, audit, audit_table, calibration_test
@@ -15,13 +17,22 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.findings.actions import code
 from calibrant.findings.catalogue import answer
-from calibrant.findings.decision import CASES, _sides, action_of, decide, default_in_words, default_limit
+from calibrant.findings.decision import (
+    CASES,
+    _sides,
+    action_of,
+    decide,
+    default_in_words,
+    default_limit,
+    split_by_alarm,
+)
 from calibrant.findings.words import rate
 from calibrant.gate.asides import asides
 from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample, rows_to_decide
 from calibrant.inference.testing.result import ImpossibleRows, TestResult
 from calibrant.report.html import bars, document
 from tests import contradictions
+from tests.strategies import examples
 
 WITHIN = GateResult("within", 0.02, Interval(0.0, 0.01), 0.05, 100, None)
 UNDECIDED = GateResult("undecided", 0.02, Interval(0.0, 0.05), 0.05, 100, 900)
@@ -622,3 +633,36 @@ def test_the_chance_of_rounding_is_an_upper_bound():
         assert exact <= single <= min(1.0, 50.0 * exact)
         alike = calibration_test(y, p, groups=np.arange(n) // 10, n_resamples=39).impossible.by_rounding
         assert max(single, binom.sf(-(-wrong // 10) - 1, -(-n // 10), 0.005)) <= alike * (1.0 + 1e-12)
+
+
+def days(chance, rows, alarm, predicted=0.3, limit=0.02):
+    """What the split by an alarm sees of an audit: thirty days of so many rows, the alarm on one of them."""
+    events = np.random.default_rng(chance.sum().view(np.uint64)).binomial(rows, chance)
+    periods = [
+        SimpleNamespace(period=k, n_rows=rows, mean_prediction=predicted, base_rate=n / rows, reading=reading)
+        for k, n in enumerate(events.tolist())
+        for reading in [SimpleNamespace(reject=k >= alarm)]
+    ]
+    return SimpleNamespace(periods=periods, max_distance=limit, weighted=False, n_groups=None)
+
+
+@examples(300)
+@given(start=st.integers(2, 20), size=st.floats(0.1, 0.3), late=st.integers(0, 4))
+def test_an_error_that_lasts_is_told_since_it_began_and_not_as_ended(start, size, late):
+    chance = np.where(np.arange(30) >= start, 0.3 + size, 0.3)
+    before, error, after = split_by_alarm(days(chance, 1_000, start + late))
+    assert after is None
+    assert error.first == start
+    assert before.n_rows == 1_000 * start
+
+
+@examples(300)
+@given(start=st.integers(2, 10), lasts=st.integers(4, 12), size=st.floats(0.1, 0.3))
+def test_an_error_that_ended_or_turned_is_told_so(start, lasts, size):
+    day = np.arange(30)
+    during = (day >= start) & (day < start + lasts)
+    _, error, after = split_by_alarm(days(np.where(during, 0.3 + size, 0.3), 1_000, start + 1))
+    assert (error.first, after.first) == (start, start + lasts)
+    turned = np.where(during, 0.3 + size, np.where(day < start, 0.3, 0.2))
+    _, error, after = split_by_alarm(days(turned, 1_000, start + 1))
+    assert (error.first, after) == (start + lasts, None)

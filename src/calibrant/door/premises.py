@@ -14,6 +14,10 @@ _IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
 
 
+CHOSEN = "If rows were chosen by their outcome, give --sampling-fractions (in Python sampling_fractions)."
+"""What to do where numbers of outcomes are in whole proportion, and predictions are not."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Followed(Result):
     """What a result says of rows that were followed for a time.
@@ -192,10 +196,7 @@ class Premises(Result):
             "perhaps_sampled": self._perhaps_sampled(),
             "followed": None if self.followed is None else self.followed.summary(),
             "weights": self._weights() if self.followed is None else None,
-            "trials": f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many. "
-            "They are taken as independent, those of one row too; if not, give each row a group (groups)."
-            if self.trials
-            else None,
+            "trials": self._trials() if self.trials else None,
             "max_weight": self._max_weight(),
             "unweighted": "Any column of weights was left out, as was asked (unweighted)." if self.unweighted else None,
             "pos_label": None if self.pos_label is None else f"The event is the label {self.pos_label!s} (pos_label).",
@@ -278,14 +279,19 @@ class Premises(Result):
         first = "" if takes_none is None else f"gate all rows without --{takes_none}, which takes no groups, and "
         return f'If rows of one {name} depend on one another, {first}say --groups {name} (in Python groups="{name}").'
 
+    def _trials(self) -> str:
+        """Bounds draw whole rows, and tests by groups whole groups; other tests draw each outcome."""
+        said = f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many."
+        if self.grouped:
+            return said
+        return f"{said} Tests take them as independent; if those of one row are not, give each row a group (groups)."
+
     def _perhaps_sampled(self) -> str | None:
         if self.perhaps_sampled is None:
             return None
         events, rows = self.perhaps_sampled
-        return (
-            f"The event came in exactly {events} of {rows} rows, and predictions say otherwise. If rows were chosen by "
-            "their outcome, give --sampling-fractions (in Python sampling_fractions)."
-        )
+        share = f"The event came in exactly {events} of every {rows} rows"
+        return f"{share}, and predictions say otherwise. {CHOSEN}"
 
     def _weights(self) -> str | None:
         if self.equal_weights:

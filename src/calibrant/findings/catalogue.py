@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
+from calibrant.door.premises import CHOSEN
 from calibrant.door.values import ReadOnly, counted
 from calibrant.findings.actions import action_line, every_time, more_groups, most_of_one
 from calibrant.findings.decision import (
@@ -527,10 +528,6 @@ def standing(audit: Audit, *, alone: bool = True) -> str:
     assumed = "; ".join([*([] if told else [f"{units} independent"]), *_how_known(audit)])
     said = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
     return said if audit.perhaps_sampled is None or not alone else f"{said} {CHOSEN}"
-
-
-CHOSEN = "If rows were chosen by their outcome, give --sampling-fractions (in Python sampling_fractions)."
-"""What to do where numbers of outcomes are in whole proportion, and predictions are not."""
 
 
 def _how_known(audit: Audit) -> list[str]:

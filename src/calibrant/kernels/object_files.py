@@ -152,23 +152,23 @@ def keep(kernel: Any, dispatcher: Any, key: Key) -> None:
     if not __version__.startswith(_TRIED) or sys.byteorder != "little" or not os.access(folder, os.W_OK):
         return
     with contextlib.suppress(OSError, KeyError, ValueError, AttributeError, struct.error):
-        for signature, made in dispatcher.overloads.items():
+        for signature, compilation in dispatcher.overloads.items():
             if tuple(map(_of_numba, signature)) == key:
-                code, result = _object(made, dispatcher), _of_numba(made.signature.return_type)
+                code, result = _object(compilation, dispatcher), _of_numba(compilation.signature.return_type)
                 calls = sorted(set(_undefined(code)))
                 if _can_return(result) and all(map(_is_there, calls)):
-                    symbol = made.fndesc.llvm_func_name
+                    symbol = compilation.fndesc.llvm_func_name
                     head = {"stamp": _stamp(), "symbol": symbol, "result": result, "calls": calls}
                     _write(folder / _file(kernel, key), json.dumps(head).encode() + b"\n" + code)
 
 
-def _object(made: Any, dispatcher: Any) -> bytes:
+def _object(compilation: Any, dispatcher: Any) -> bytes:
     """The object file: of what was compiled just now, or as one of numba's caches has it."""
     try:
-        return bytes(made.library._get_compiled_object())
+        return bytes(compilation.library._get_compiled_object())
     except RuntimeError:  # it was loaded
         for cache in (dispatcher._cache, getattr(dispatcher._cache, "_shipped", None)):
-            index = cache and cache._index_key(made.signature.args, dispatcher.targetctx.codegen())
+            index = cache and cache._index_key(compilation.signature.args, dispatcher.targetctx.codegen())
             found = cache and cache._cache_file.load(index)
             if found:
                 return bytes(found[0][2][0])
