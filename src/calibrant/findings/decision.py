@@ -435,11 +435,19 @@ def split_by_alarm(audit: Audit) -> tuple[Stretch | None, Stretch, Stretch | Non
 def _turn(periods: Sequence[Period], first: int, last: int, low: int, high: int) -> int | None:
     """Of splits from `first` on and before `last`, of periods between two, the one whose sides are farthest apart.
 
-    None where that is not by 4 standard errors.
+    None where that is not by 4 standard errors. Cost: linear in the number of periods.
     """
-    sides = {k: _apart(Stretch.of(periods[low:k]), Stretch.of(periods[k:high])) for k in range(first, last)}
-    farthest = max(sides, key=lambda k: sides[k], default=None)
-    return farthest if farthest is not None and sides[farthest] > _APART else None
+    part = periods[low:high]
+    rows = np.array([each.n_rows for each in part], np.float64)
+    rates = np.array([(each.mean_prediction, each.base_rate) for each in part]).T
+    sums = np.cumsum(np.stack([rows, *rows * rates]), axis=1)
+    before = sums[:, first - low - 1 : last - low - 1]
+    sides = before, sums[:, -1:] - before
+    errors, variances = zip(*(((h - p) / n, h / n * (1.0 - h / n) / n) for n, p, h in sides), strict=True)
+    apart = np.abs(errors[1] - errors[0]) / np.maximum(np.sqrt(np.maximum(variances[0] + variances[1], 0.0)), _NONE)
+    if not apart.size or apart.max() <= _APART:
+        return None
+    return first + int(np.argmax(apart))
 
 
 def _apart(one: Stretch, other: Stretch) -> float:
