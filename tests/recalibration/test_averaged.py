@@ -322,10 +322,10 @@ def test_one_value_that_errs_moves_no_neighbour(value, n, rate):
     y = (rng.random(5000) < truth).astype(float)
     curve = AveragedCurve(monotone=False).fit_sample(Sample.from_columns(y, p))
     smooth = np.sqrt(rate * (1.0 - rate) / n)
-    assert curve.alone(np.unique(p)).sum() == 1 + (value in (0.0, 1.0))  # which are read as the next
+    assert curve.stand_out(np.unique(p)).sum() == 1 + (value in (0.0, 1.0))  # which are read as the next
     assert abs(curve.as_estimator().predict(np.array([value]))[0] - y[:n].mean()) < smooth
     near = p[n:][np.abs(p[n:] - value) < 0.05]
-    near = near[~curve.alone(near)]
+    near = near[~curve.stand_out(near)]
     assert np.abs(curve.as_estimator().predict(near) - near).max() < 0.03
     mean, spread = curve.moments(curve.log_odds(np.array([value])))
     assert abs(expit(curve.log_odds(np.array([value])) + mean)[0] - y[:n].mean()) < smooth

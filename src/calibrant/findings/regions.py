@@ -119,7 +119,7 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
     """Ranges in which predictions err, the clearest first; none of too few rows to be shown as an example."""
     v, mass = sample.prediction, sample.mass()
     weight = np.maximum(mass, 1e-300)  # rows without weight have places too
-    of_range, alone = np.searchsorted(EDGES, v, side="right"), (v.size <= MOST_LEVELS) | curve.alone(v)
+    of_range, alone = np.searchsorted(EDGES, v, side="right"), (v.size <= MOST_LEVELS) | curve.stand_out(v)
     first = np.flatnonzero(np.r_[True, (np.diff(of_range) > 0) | alone[1:] | alone[:-1]])
     size = np.diff(np.r_[first, v.size])
     inside = np.add.reduceat(weight, first)

@@ -281,7 +281,7 @@ def _points(sample: Sample, axis: Axis, curve: AveragedCurve) -> _Points:
         before = np.searchsorted(left, grid) - 1  # the last gap that begins before each
         grid = grid[(before < 0) | (grid >= right[before])]
     breaks = 0.5 * (left + right)
-    at = np.unique(np.r_[grid, left, right, breaks, place[curve.alone(sample.prediction)].clip(low, high)])
+    at = np.unique(np.r_[grid, left, right, breaks, place[curve.stand_out(sample.prediction)].clip(low, high)])
     near = ~np.isin(at, breaks)
     edges = np.asarray(np.searchsorted(place, np.r_[low, 0.5 * (at[:-1] + at[1:]), np.nextafter(high, np.inf)]))
     below = above = np.empty(0)

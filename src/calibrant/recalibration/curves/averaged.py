@@ -120,7 +120,7 @@ class LogitCells:
         """Pool increasing log-odds to cells of about equal weight."""
         middle = np.cumsum(rows) - rows / 2.0
         cell = np.minimum(middle / rows.sum() * _CELLS, _CELLS - 1).astype(np.int64)
-        alone = _alone(rows)
+        alone = _stand_out(rows)
         starts = np.flatnonzero(np.r_[True, (cell[1:] != cell[:-1]) | alone[1:] | alone[:-1]])
         total = np.add.reduceat(rows, starts)
         means = np.add.reduceat(rows * x, starts) / total
@@ -135,7 +135,7 @@ class LogitCells:
         return max(float(np.sqrt(self.mean((values - self.mean(values)) ** 2))), _LEAST_SPREAD)
 
 
-def _alone(rows: FloatArray) -> npt.NDArray[np.bool_]:
+def _stand_out(rows: FloatArray) -> npt.NDArray[np.bool_]:
     """Which values stand out: those that many rows share, where others are hardly shared; the heaviest of them."""
     least = np.sort(rows)[-_MOST:][0]
     return np.asarray(rows >= max(_ALONE, _SHARE * rows.sum(), _TIMES * float(np.median(rows)), least))
@@ -413,7 +413,7 @@ class AveragedCurve(Curve):
         with one_thread():
             return np.asarray(x + coefficients @ self.basis_(x).T)
 
-    def alone(self, prediction: FloatArray) -> npt.NDArray[np.bool_]:
+    def stand_out(self, prediction: FloatArray) -> npt.NDArray[np.bool_]:
         """Which predictions stand out among the rows of the fit: these may have a correction of their own."""
         return np.asarray(_same(self.log_odds(prediction), self.basis_.values).any(axis=1))
 
