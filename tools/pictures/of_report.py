@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 SHOTS = {
-    "report": ("1100,830", 1, False),
-    "report-dark": ("1100,830", 1, True),
+    "report": ("1100,850", 1, False),
+    "report-dark": ("1100,850", 1, True),
     "report-narrow": ("390,745", 2, False),
     "report-narrow-dark": ("390,745", 2, True),
 }
