@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calibrant import InputError, lower_calibration_certificate
@@ -14,6 +14,7 @@ from tests.strategies import examples, samples
 
 @examples(300)
 @given(samples(), st.sampled_from([0.2, 0.1, 0.05]))
+@example(([1, 0, 1, 0], [0.75, 5e-324, 1.0, 0.5], [1.0, 0.80219547, 0.97059713, 0.57475857]), 0.05)
 def test_epsilon_guarantee(sample, tol):
     y_true, y_prob, weight = sample
     exact = lower_calibration_certificate(y_true, y_prob, sample_weight=weight)
@@ -56,18 +57,20 @@ def test_steps_grow_like_one_over_epsilon():
 
 
 @examples(300)
-@given(st.integers(1, 12), st.integers(2, 9), st.integers(0, 2**32 - 1))
+@given(st.integers(1, 12), st.integers(3, 9), st.integers(0, 2**32 - 1))
 def test_what_rounding_a_plan_costs(pieces, targets, seed):
     rng = np.random.default_rng(seed)
     plan, u = rng.gamma(0.3, 1.0, (pieces, targets)), np.linspace(0, 1, targets)
     outcome = rng.integers(0, 2, pieces).astype(float)
     calibrated = calibrated_masses(plan, outcome, u)
     zeros, ones = plan[outcome == 0].sum(axis=0), plan[outcome == 1].sum(axis=0)
-    spare0, spare1 = zeros - (1 - u) * calibrated, ones - u * calibrated
+    spare0, spare1 = (zeros - (1 - u) * calibrated)[1:-1], (ones - u * calibrated)[1:-1]
     assert spare0.min() >= -1e-12
     assert spare1.min() >= -1e-12
-    price = spare0 * u + spare1 * (1 - u)  # of moving what is spare to 0 and to 1
-    assert (price <= np.abs(ones - u * (zeros + ones)) + 1e-12).all()
+    assert calibrated[0] == pytest.approx(zeros[0] + spare0.sum() + zeros[-1])
+    assert calibrated[-1] == pytest.approx(ones[-1] + spare1.sum() + ones[0])
+    price = spare0 * u[1:-1] + spare1 * (1 - u[1:-1])  # of moving what is spare to 0 and to 1
+    assert (price <= np.abs(ones - u * (zeros + ones))[1:-1] + 1e-12).all()
 
 
 def test_what_is_refused():

@@ -412,15 +412,16 @@ class FirstOrderProblem:
 
 
 def calibrated_masses(plan: FloatArray, outcome: FloatArray, u: FloatArray) -> FloatArray:
-    """Most calibrated mass within what a plan of shape (pieces, targets) brings to each target (Lemma 22).
+    """Calibrated masses of all that a plan of shape (pieces, targets) brings to its targets (Lemma 22).
 
     The outcome that a target has too much of gives up its surplus. Moving that to 0 or 1, where it is calibrated,
-    costs at most the target's residual, the absolute sum of mass * (outcome - u).
+    costs at most the target's residual, the absolute sum of mass * (outcome - u). The targets begin at 0 and end at 1.
     """
     zeros, ones = plan[outcome == 0.0].sum(axis=0), plan[outcome == 1.0].sum(axis=0)
-    inside = (u > 0.0) & (u < 1.0)
     calibrated: FloatArray = np.zeros_like(u)
-    calibrated[inside] = np.minimum(zeros[inside] / (1.0 - u[inside]), ones[inside] / u[inside])
+    calibrated[1:-1] = np.minimum(zeros[1:-1] / (1.0 - u[1:-1]), ones[1:-1] / u[1:-1])
+    calibrated[0] = max(0.0, zeros.sum() - (1.0 - u) @ calibrated)
+    calibrated[-1] = max(0.0, ones.sum() - u[:-1] @ calibrated[:-1])
     return calibrated
 
 
