@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit, ndtr
-from scipy.stats import chi2
+from scipy.stats import chi2, poisson
 
 from calibrant import InputError, audit, clinical_calibration
 from calibrant.decisions import clinical
 from calibrant.decisions import flexible as smooth
 from calibrant.decisions.cases import Cases
-from calibrant.decisions.clinical import _verdict
-from calibrant.decisions.flexible import _ends, _shift, fitted_places, smoothed
+from calibrant.decisions.clinical import _holm, _least_share, _verdict
+from calibrant.decisions.flexible import _ends, fitted_places, smoothed
+from calibrant.decisions.unseen import expected_weights, weight_shift
 from tests.oracles import clinical as oracle
 from tests.strategies import examples, samples
 
@@ -331,9 +332,9 @@ def test_the_weight_of_events_beside_others_is_found():
     y = (rng.random(8000) < v).astype(float)
     kept = (y == 1) | (rng.random(8000) < 0.1)
     y, v = y[kept], v[kept]
-    assert _shift(Cases.read(y, v, np.where(y == 1, 1.0, 10.0))) == pytest.approx(-np.log(10), abs=0.1)
-    assert _shift(Cases.read(y, v, rng.uniform(0.5, 1.5, y.size))) == pytest.approx(0.0, abs=0.1)
-    assert _shift(Cases.read(y, v, None)) == 0.0
+    assert weight_shift(Cases.read(y, v, np.where(y == 1, 1.0, 10.0))) == pytest.approx(-np.log(10), abs=0.1)
+    assert weight_shift(Cases.read(y, v, rng.uniform(0.5, 1.5, y.size))) == pytest.approx(0.0, abs=0.1)
+    assert weight_shift(Cases.read(y, v, None)) == 0.0
 
 
 @pytest.mark.slow
@@ -402,22 +403,66 @@ def test_constant_weights_are_none():
     assert tripled.estimates == plain.estimates
 
 
+FINE, HIGH, STEEP = (-0.1, 0.1), (-0.5, -0.1), (0.5, 0.9)
+
+
 @pytest.mark.parametrize(
-    ("large", "slope", "said"),
+    ("large", "slope", "sure", "said"),
     [
-        ((-0.1, 0.1), (0.9, 1.1), "Neither level nor slope is proved wrong."),
-        ((0.1, 0.5), (0.9, 1.1), "Predictions are too low on average."),
-        ((-0.5, -0.1), (0.9, 1.1), "Predictions are too high on average."),
-        ((-0.1, 0.1), (0.5, 0.9), "Predictions are too extreme."),
-        ((-0.1, 0.1), (1.1, 1.5), "Predictions are too moderate."),
-        ((0.1, 0.5), (0.5, 0.9), "Predictions are too low on average and too extreme."),
+        (FINE, (0.9, 1.1), True, "Neither level nor slope is proved wrong."),
+        ((0.1, 0.5), (0.9, 1.1), True, "Predictions are too low on average."),
+        (HIGH, (0.9, 1.1), True, "Predictions are too high on average."),
+        (FINE, STEEP, True, "Predictions are too extreme."),
+        (FINE, (1.1, 1.5), True, "Predictions are too moderate."),
+        (HIGH, STEEP, True, "Predictions are too high on average and too extreme."),
+        (HIGH, STEEP, False, "Neither level nor slope is proved wrong, since the two are tested together."),
     ],
 )
-def test_what_is_proved_wrong_is_beyond_both_ends(large, slope, said):
-    found = SimpleNamespace(
-        in_the_large=SimpleNamespace(interval=large), calibration_slope=SimpleNamespace(interval=slope)
-    )
-    assert _verdict(found) == said
+def test_what_is_proved_wrong_is_beyond_both_ends(large, slope, sure, said):
+    level, steep = SimpleNamespace(interval=large), SimpleNamespace(interval=slope)
+    faults = clinical._faults(level, steep)
+    faults = _holm(faults, faults if sure else ("", ""))
+    assert _verdict(SimpleNamespace(in_the_large=level, calibration_slope=steep, faults=faults)) == said
+
+
+def test_level_and_slope_are_tested_together():
+    """20 events of 24 at 1/2: 95% and 97.5% leave it out; of 17 only 95% would."""
+    y, v = np.repeat([1.0, 0.0], [17, 7]), np.tile([0.5 - 1e-3, 0.5 + 1e-3], 12)
+    almost = clinical_calibration(y, v, **FEW)
+    assert almost.in_the_large.interval.low > 0.0
+    assert almost.faults == ()
+    sure = clinical_calibration(np.repeat([1.0, 0.0], [20, 4]), v, **FEW)
+    assert sure.faults == ("too low on average",)
+
+
+def test_a_count_that_would_not_be_shown_if_smaller_may_have_any_smaller_mean():
+    assert _least_share(30.0, 0.025) == 0.0
+    for count in (34, 60, 400):
+        mean = count * _least_share(float(count), 0.025)
+        assert poisson.sf(count - 1, mean) / poisson.sf(29, mean) == pytest.approx(0.025, rel=1e-6)
+    assert 400 * _least_share(400.0, 0.025) == pytest.approx(400 - 1.96 * 20, abs=2.0)
+
+
+def test_few_heavy_rows_leave_the_share_of_events_open():
+    """31 events of weight 50: files with 29 are refused, so the interval holds the score of rarer ones."""
+    rng = np.random.default_rng(0)
+    y, v = np.repeat([1.0, 0.0], [31, 270]), rng.uniform(0.6, 0.99, 301)
+    few = clinical_calibration(y, v, sample_weight=np.where(y == 1, 50.0, 1.0), **FEW)
+    others = float((v[31:] ** 2).mean())
+    assert few.brier_score.interval.high == pytest.approx(others, abs=0.1)
+    assert few.brier_score.interval.high > 3.0 * few.brier_score.value
+    assert few.in_the_large.interval.low < few.in_the_large.value - 2.0
+
+
+@pytest.mark.parametrize("power", [2, 3])
+def test_expected_weights_of_a_sample_by_outcome_are_the_population_s(power):
+    v, w = np.array([0.2, 0.2, 0.7, 0.7]), np.array([1.0, 8.0, 1.0, 8.0])
+    cases = Cases(np.array([0.0, 1.0, 0.0, 1.0]), v, w, None, None)
+    other, event = expected_weights(cases, v, 0.0, power)
+    # One event in 8 is kept: of a row that was kept the chance is v / 8 to 1 - v.
+    kept = v / 8.0 / (v / 8.0 + 1.0 - v)
+    assert event == pytest.approx(kept * 8.0**power)
+    assert other == pytest.approx(1.0 - kept)
 
 
 def test_a_mean_of_errors_that_is_not_skewed_has_ends_on_either_side_alike():

@@ -22,12 +22,13 @@ from calibrant.decisions.line import (
     observed_expected,
     robust_scales,
 )
+from calibrant.decisions.unseen import expected_weights, weight_shift
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import require_single_outcomes
-from calibrant.door.special import ndtri, stdtrit
+from calibrant.door.special import gammainc, ndtri, stdtrit
 from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import auc_from_sample
@@ -75,6 +76,9 @@ class ClinicalCalibration(Result):
         Mean prediction and share of events of up to ten groups of about equal weight, for the picture.
     histogram : ndarray of shape (2, 50)
         Weight of other rows and of events in fiftieths of [0, 1], for the picture.
+    faults : tuple of str
+        What is proved wrong, of the level and the slope: calibrated predictions have any with probability `level` at
+        most (Holm's correction of two tests).
     few_groups : str or None
         That groups are too few for all but the level, the slope and the intercept. Other numbers between 0 and 1 then
         have the interval [0, 1], and so has the band. None where groups are enough, or rows are independent.
@@ -106,6 +110,7 @@ class ClinicalCalibration(Result):
     level: float
     deciles: FloatArray
     histogram: FloatArray
+    faults: tuple[str, ...] = ()
     few_groups: str | None = None
 
     @property
@@ -165,12 +170,23 @@ class ClinicalCalibration(Result):
 
 
 def _verdict(panel: ClinicalCalibration) -> str:
-    low, high = panel.in_the_large.interval
-    flat, steep = panel.calibration_slope.interval
+    if panel.faults:
+        return f"Predictions are {' and '.join(panel.faults)}."
+    alone = _faults(panel.in_the_large, panel.calibration_slope)
+    why = ", since the two are tested together" if any(alone) else ""
+    return f"Neither level nor slope is proved wrong{why}."
+
+
+def _faults(large: Estimate, slope: Estimate) -> tuple[str, str]:
+    """What either interval leaves out, the level's and the slope's."""
+    (low, high), (flat, steep) = large.interval, slope.interval
     level = "too low on average" if low > 0.0 else "too high on average" if high < 0.0 else ""
-    shape = "too extreme" if steep < 1.0 else "too moderate" if flat > 1.0 else ""
-    faults = " and ".join(part for part in (level, shape) if part)
-    return f"Predictions are {faults}." if faults else "Neither level nor slope is proved wrong."
+    return level, "too extreme" if steep < 1.0 else "too moderate" if flat > 1.0 else ""
+
+
+def _holm(at_level: tuple[str, str], at_half: tuple[str, str]) -> tuple[str, ...]:
+    """What is proved wrong of the two together: one at half the level, and then the other at the whole."""
+    return tuple(filter(None, at_level)) if any(at_half) else ()
 
 
 def clinical_calibration(
@@ -270,10 +286,8 @@ def clinical_calibration(
     if line is None:
         raise InputError("y_prob", "is 0 or 1 in every row that has weight; the panel needs probabilities in between")
     few = _few_groups(cases)
-    allowed = cases.normal_quantile(level) ** 2
-    scales = robust_scales(cases, line)
-    intercept, slope = intercept_and_slope(line, allowed, scales)
-    large = in_the_large(line, allowed, scales)
+    own = _Line.of(cases, line, level)
+    faults = _holm(own.faults, _Line.of(cases, line, 0.5 * level).faults)
     smooth = smoothed(cases, level, n_resamples, random_state, spline=curve == "spline")
     rank, brier = c_statistic(cases, level), brier_score(cases, level)
     if few is not None:
@@ -281,10 +295,10 @@ def clinical_calibration(
     certain = (cases.v == 0.0) | (cases.v == 1.0)
     weight = cases.weight
     return ClinicalCalibration(
-        observed_expected=observed_expected(cases, line, allowed, large),
-        in_the_large=large,
-        calibration_slope=slope,
-        calibration_intercept=intercept,
+        observed_expected=own.observed_expected,
+        in_the_large=own.in_the_large,
+        calibration_slope=own.slope,
+        calibration_intercept=own.intercept,
         ici=smooth.ici,
         e50=smooth.e50,
         e90=smooth.e90,
@@ -305,8 +319,67 @@ def clinical_calibration(
         histogram=np.stack(
             [np.histogram(cases.v, 50, (0.0, 1.0), weights=weight * part)[0] for part in (1 - cases.y, cases.y)]
         ),
+        faults=faults,
         few_groups=few,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What the line's fits say, with intervals at one level."""
+
+    observed_expected: Estimate
+    in_the_large: Estimate
+    intercept: Estimate
+    slope: Estimate
+
+    @property
+    def faults(self) -> tuple[str, str]:
+        """What the intervals of level and slope leave out."""
+        return _faults(self.in_the_large, self.slope)
+
+    @classmethod
+    def of(cls, cases: Cases, line: LogitLine, level: float) -> _Line:
+        allowed, scales = cases.normal_quantile(level) ** 2, robust_scales(cases, line)
+        intercept, slope = intercept_and_slope(line, allowed, scales)
+        large = in_the_large(line, allowed, scales)
+        ratio = observed_expected(cases, line, allowed, large)
+        for weight, moved in _as_if_rarer(cases, level):
+            intercept, large = (_reaching(each, each.value + moved) for each in (intercept, large))
+            ratio = _reaching(ratio, dot(weight, cases.y) / dot(weight, cases.v))
+        return cls(ratio, large, intercept, slope)
+
+
+def _as_if_rarer(cases: Cases, level: float) -> list[tuple[FloatArray, float]]:
+    """Weights of the rows if either outcome were as rare as it may be, and by how much log-odds then differ.
+
+    Of weighted rows, which are refused where an outcome is worth too few: of those not refused it is worth too many.
+    So that worth is taken as a count of which no smaller one is shown.
+    """
+    if cases.w is None or cases.unit is not None:
+        return []
+    rarer = []
+    for outcome, worth, sign in zip((1.0, 0.0), cases.effective_outcomes, (1.0, -1.0), strict=True):
+        share = _least_share(worth, 0.5 * level)
+        moved = sign * (math.log(share) if share > 0.0 else -math.inf)
+        rarer.append((np.where(cases.y == outcome, share * cases.w, cases.w), moved))
+    return rarer
+
+
+def _least_share(worth: float, miss: float) -> float:
+    """The lower end for a count's mean over the count, where none below `LEAST_GROUPS` is shown (Poisson)."""
+
+    def beyond(mean: float) -> float:
+        shown, least = (math.log(max(float(gammainc(count, mean)), 1e-300)) for count in (worth, LEAST_GROUPS))
+        return shown - least - math.log(miss)
+
+    return 0.0 if worth <= LEAST_GROUPS or beyond(1.0) >= 0.0 else float(brentq(beyond, 1.0, worth)) / worth
+
+
+def _reaching(estimate: Estimate, value: float) -> Estimate:
+    """The estimate with an interval that reaches to another value, where there is one."""
+    low, high = estimate.interval
+    return replace(estimate, interval=Interval(min(low, value), max(high, value))) if value == value else estimate
 
 
 def _unknown(estimate: Estimate) -> Estimate:
@@ -357,8 +430,11 @@ def c_statistic(cases: Cases, level: float) -> Estimate:
     above = 1.0 - (events.cumsum() - 0.5 * events) / rate
     area = float(round(auc)) if abs(auc - round(auc)) <= 1e-12 else auc  # all pairs, or none, up to rounding
     place = np.searchsorted(sample.prediction, cases.v)
-    moved = w * (cases.y * (below[place] - area) / rate + (1.0 - cases.y) * (above[place] - area) / rest)
+    of_event, of_other = (below[place] - area) / rate, (above[place] - area) / rest
+    moved = w * (cases.y * of_event + (1.0 - cases.y) * of_other)
     error = _error(cases, moved)
+    moments = _expected_moments(cases, of_event, of_other)
+    error = error if moments is None else max(error, math.sqrt(moments[0]))
     z = float(ndtri(1.0 - 0.5 * level))
     if area in (0.0, 1.0) or error <= 1e-15:
         return Estimate(area, _newcombe(area, *_sizes(cases, rate, rest), z))
@@ -402,13 +478,18 @@ def _newcombe(area: float, m: float, n: float, z: float) -> Interval:
 def brier_score(cases: Cases, level: float) -> Estimate:
     """Mean squared error of outcomes, with Hall's interval within [0, 1]; a share counts as its ones and zeros.
 
-    Few events make the mean skewed: a cubic of the standardised mean is not (Hall 1992).
+    Few events make the mean skewed: a cubic of the standardised mean is not (Hall 1992). With weights its
+    variance and skew are those of outcomes as predicted, where these vary more: heavy rows may not have been seen.
     """
     each = cases.y * (1.0 - cases.v) ** 2 + (1.0 - cases.y) * cases.v**2
     value = dot(cases.weight, each)
     moved = cases.weight * (each - value)
     error, units, far = _error(cases, moved), cases.by_unit(moved), cases.normal_quantile(level)
-    skew: float = float((units**3).sum()) / max(float((units**2).sum()), 1e-300) ** 1.5
+    square, cube = float((units**2).sum()), float((units**3).sum())
+    moments = _expected_moments(cases, (1.0 - cases.v) ** 2 - value, cases.v**2 - value)
+    if moments is not None and moments[0] > error * error:
+        (square, cube), error = moments, math.sqrt(moments[0])
+    skew: float = cube / max(square, 1e-300) ** 1.5
 
     def straight(z: float) -> float:
         """Return the standardised mean at which its cubic is z."""
@@ -417,7 +498,27 @@ def brier_score(cases: Cases, level: float) -> Estimate:
         return 3.0 / skew * (float(np.cbrt(1.0 + skew * (z - skew / 6.0))) - 1.0)
 
     low, high = value - error * straight(far), value - error * straight(-far)
-    return Estimate(value, Interval(max(0.0, min(low, value)), min(1.0, max(high, value))))
+    estimate = Estimate(value, Interval(max(0.0, min(low, value)), min(1.0, max(high, value))))
+    for weight, _ in _as_if_rarer(cases, level):
+        estimate = _reaching(estimate, dot(weight, each) / float(weight.sum()))
+    return estimate
+
+
+def _expected_moments(cases: Cases, of_event: FloatArray, of_other: FloatArray) -> tuple[float, float] | None:
+    """Second and third moment of a weighted mean, of outcomes as predicted; a row adds one of two values.
+
+    None without weights, and of groups, whose outcomes need not be independent.
+    """
+    if cases.w is None or cases.unit is not None:
+        return None
+    shift = weight_shift(cases)
+    scale = 1.0 / float(cases.w.sum())
+
+    def moment(power: int) -> float:
+        other, event = expected_weights(cases, cases.v, shift, power)
+        return scale**power * float(dot(event, of_event**power) + dot(other, of_other**power))
+
+    return moment(2), moment(3)
 
 
 def _error(cases: Cases, moved: FloatArray) -> float:

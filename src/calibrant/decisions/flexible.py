@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.interpolate import BSpline
 from scipy.linalg import eigh
-from scipy.optimize import brentq
 from scipy.sparse import csr_array
 
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.line import Estimate
+from calibrant.decisions.unseen import heavier, weight_shift
 from calibrant.door.arguments import RandomState
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
-from calibrant.door.special import expit
 from calibrant.kernels.lowess import anchors, bandwidths, local_weights
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.resampling.redraw import random_signs, resampled
@@ -229,7 +228,7 @@ def _of_units(cases: Cases, fit: Fit, rank: int, n_resamples: int, random_state:
         p, r, h = (table[first : first + _BLOCK] @ fit.shares.T for table in tables)
         sums += np.stack([part.sum(axis=0) for part in (p * p, r * r, p * p * p, r * r * r, r * h, h * h)])
     own, cubes, crossed, squares = sums[:2], sums[2:4], sums[4], sums[5]
-    shift = _shift(cases)
+    shift = weight_shift(cases)
     expected = [_expected(chance, shift, weight, where, fit) for chance in (cases.v, curve)]
     least = np.stack([expected[0], np.maximum(*expected)])
     lots = [table.tocoo() for table in tables[:2]]
@@ -271,29 +270,9 @@ def _stretched(most: float, skew: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _expected(chance: FloatArray, shift: float, weight: FloatArray, cell: IntArray, fit: Fit) -> FloatArray:
     """Variance at each place of independent outcomes with these chances, events being heavier by the shift."""
-    heavy = chance.copy()
-    inside = (chance > 0.0) & (chance < 1.0)
-    heavy[inside] = expit(np.log(chance[inside]) - np.log1p(-chance[inside]) + shift)
+    heavy = heavier(chance, shift)
     variance = heavy * (1.0 - chance) ** 2 + (1.0 - heavy) * chance**2
     return rows_dot(fit.shares**2, np.bincount(cell, weight**2 * variance, fit.mass.size).astype(np.float64))
-
-
-def _shift(cases: Cases) -> float:
-    """By how much the log-odds of squared weights are above those of weights: 0 if weights do not go with outcomes."""
-    inside = (cases.v > 0.0) & (cases.v < 1.0)
-    v, y, w = cases.v[inside], cases.y[inside], cases.weight[inside]
-    if cases.w is None or not 0.0 < dot(w, y) < float(w.sum()):
-        return 0.0
-    odds = np.log(v) - np.log1p(-v)
-
-    far = float(np.abs(odds).max()) + 40.0
-
-    def level(mass: FloatArray) -> float:
-        events = dot(mass, y)
-        lacks: Callable[[float], float] = lambda a: dot(mass, expit(odds + a)) - events  # noqa: E731
-        return -far if lacks(-far) >= 0.0 else far if lacks(far) <= 0.0 else float(brentq(lacks, -far, far))
-
-    return level(w * w) - level(w)
 
 
 def _ends(

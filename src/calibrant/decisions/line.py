@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant.decisions.cases import Cases
+from calibrant.decisions.unseen import expected_weights, weight_shift
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval, confidence, fixed_outwards
 from calibrant.door.rows import Rows
@@ -270,6 +271,8 @@ def robust_scales(cases: Cases, line: LogitLine) -> Callable[[Point, tuple[int, 
     w = np.where(inside, 1.0 if cases.w is None else cases.w, 0.0)
     whole = cases.by_unit(w)
     kish = np.full(2, float((whole**2).sum() / whole.sum()))
+    drawn_by_row = cases.w is not None and cases.unit is None
+    shift = weight_shift(cases) if drawn_by_row else 0.0
 
     def scales(point: Point, free: tuple[int, ...]) -> FloatArray:
         _, _, hessian = line.derivatives(point)
@@ -290,6 +293,11 @@ def robust_scales(cases: Cases, line: LogitLine) -> Callable[[Point, tuple[int, 
         moved = np.linalg.solve(rest, score[:, :, None])[:, :, 0] @ inverse
         scale = kish.copy()
         scale[index] = np.einsum("uk,uk->k", moved, moved) / np.diag(inverse)
+        if drawn_by_row:  # at least what outcomes of these chances vary by: heavy ones may not have been seen
+            other, event = (each * inside for each in expected_weights(cases, chance, shift, 2))
+            spread = event * (1.0 - chance) ** 2 + other * chance**2
+            turned = np.stack([odds**k for k in index], axis=1) @ inverse
+            scale[index] = np.maximum(scale[index], spread @ turned**2 / np.diag(inverse))
         scale[index] = np.where(alone.any(), np.maximum(scale[index], kish[index]), scale[index])
         return np.where(scale > 0.0, scale, kish)
 
