@@ -125,8 +125,41 @@ def _in_words(problem: Any) -> str:
     return f"{name}{' ' if problem.message.startswith('is ') else ': '}{problem.message.rstrip('.')}"
 
 
+class _AsTheyAre:
+    """Texts and defaults, which typer would load pydantic for, a tenth of a second, to hand on as they are."""
+
+    def __init__(self, parameter: Any) -> None:
+        self._kind, self._by_typer = parameter.type_descriptor.annotation, parameter.get_runtime_param
+
+    def __call__(self) -> _AsTheyAre:
+        """What typer asks each parameter for."""
+        return self
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value of an option or argument, of the kind that was declared."""
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if type(value) is self._kind:
+            return value
+        if self._kind == list[str] and isinstance(value, list | tuple) and all(type(each) is str for each in value):
+            return list(value)
+        return self._by_typer().coerce(value, param=param, ctx=ctx)
+
+
+def _lightly(parameter: Any) -> Any:
+    """A parameter that hands on texts and defaults as they are, where typer is one that loads pydantic."""
+    given_by = getattr(parameter, "get_runtime_param", None)
+    if given_by is not None and not isinstance(given_by, _AsTheyAre):
+        parameter.get_runtime_param = _AsTheyAre(parameter)
+    return parameter
+
+
 class OneLine(TyperGroup):
     """As typer's, with every usage error in one line and exit code 2."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its options and arguments, ``--help`` among them."""
+        return [_lightly(each) for each in super().get_params(ctx)]
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Read what stands before the command."""
@@ -141,6 +174,10 @@ class OneLine(TyperGroup):
 
 class Once(TyperCommand):
     """As typer's, with every option at most once unless it takes several values or none."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its options and arguments, ``--help`` among them."""
+        return [_lightly(each) for each in super().get_params(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Look for options that are given twice and for empty text, then read the arguments."""

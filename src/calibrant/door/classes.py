@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import positive_integer
-from calibrant.door.columns import Column, Labels, Table, kind_of, read_columns
+from calibrant.door.columns import Column, Labels, Table, is_masked, kind_of, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.door.sample import Sample
@@ -448,7 +448,7 @@ def _as_table(values: Any) -> Given:
             values = values.numpy()  # the same memory
         except TypeError:  # bfloat16, which numpy has not
             values = values.float().numpy()
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+    if is_masked(values) and np.ma.getmaskarray(values).any():
         row = int(np.argmax(np.ma.getmaskarray(values).reshape(len(values), -1).any(axis=1)))
         raise InputError("y_prob", f"row {row} has masked values; masked rows must be removed first", row=row)
     try:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -157,9 +157,14 @@ def _one_column_of(columns: int, name: str) -> str:
     return f" (of {columns:,} classes pass one, y_true == label with its column; or the top label, {top})"
 
 
+def is_masked(values: Any) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+    """Whether this is an array of NumPy with a mask; `numpy.ma` is loaded only where there is one."""
+    return isinstance(values, np.ndarray) and type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray)
+
+
 def _as_array(values: Column, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """The values that are not null, and which rows are."""
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked(values):
         if np.ma.getmaskarray(values).any():
             row = int(np.argmax(np.ma.getmaskarray(values).ravel()))
             raise InputError(name, f"row {row} is masked; masked rows must be removed first", row=row)

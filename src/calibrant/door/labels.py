@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import check_letters
+from calibrant.door.columns import is_masked
 from calibrant.door.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
@@ -101,7 +102,7 @@ def column_names(table: Any) -> Classes | None:
 
 def as_labels(y_true: Any) -> Labels:
     """Labels as an array that keeps every label what it is: numpy would make text of numbers that stand beside text."""
-    if isinstance(y_true, np.ma.MaskedArray):
+    if is_masked(y_true):
         if np.ma.getmaskarray(y_true).any():
             row = int(np.argmax(np.ma.getmaskarray(y_true).reshape(len(y_true), -1).any(axis=1)))
             raise InputError("y_true", f"row {row} is masked; masked rows must be removed first", row=row)

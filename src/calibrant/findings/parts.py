@@ -13,7 +13,6 @@ from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import Results, counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.segments.request import Search
-from calibrant.tables.frames import as_weights, groups_of
 
 if TYPE_CHECKING:
     from calibrant.findings.results import Audit
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
 
 def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listener) -> Audit:
     """The audit with the segments and the periods that are asked for, of the columns that it is of."""
+    if not (request.by or request.find or request.drift):
+        return audit
+    from calibrant.tables.frames import groups_of
+
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
     more = [] if audit.n_groups is None else [audit.columns["groups"]]
     grouped = {"grouped": bool(more), "exclude_bad": request.exclude_bad}
@@ -68,6 +71,7 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
 def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: AuditRequest) -> FoundSegments:
     """The segments that are found in the columns that are asked for, by the audit's own seed."""
     from calibrant.segments.search import found_in_table
+    from calibrant.tables.frames import as_weights
 
     search = Search.of(request if audit.seed is None else replace(request, random_state=audit.seed))
     try:

@@ -23,7 +23,6 @@ from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, 
 from calibrant.door.rows import read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
-from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
 from calibrant.findings.parts import check_drift, in_parts
 from calibrant.findings.results import Audit
@@ -34,7 +33,6 @@ from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC, draws_of_cells
 from calibrant.tables.columns import may_hold_weights
 from calibrant.tables.entry import open_table
-from calibrant.tables.frames import of_trials
 from calibrant.tables.sketches import Written, check_place, write_rows
 from calibrant.tables.table import Columns, Table
 
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from calibrant.door.columns import FloatArray
     from calibrant.door.sample import Sample
     from calibrant.findings.arrays import Given
+    from calibrant.findings.comparison import Comparison
     from calibrant.measures.certificate import Certificate
 
 
@@ -246,7 +245,10 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
     try:
         read = table.read(exclude_bad=request.exclude_bad, groups=request.groups, **columns)
     except InputError as problem:
-        problem = of_trials(problem) if request.trials else problem
+        if request.trials:
+            from calibrant.tables.frames import of_trials
+
+            problem = of_trials(problem)
         if request.horizon is not None:
             argument = _OF_A_HORIZON.get(problem.argument, problem.argument)
             problem = type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed)
@@ -648,6 +650,8 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
 
     Raises InputError as `audit_table`, if a column cannot be used or rows are bad.
     """
+    from calibrant.findings.comparison import compare, refuse_idle_seed
+
     forecasts = check_forecasts(names)
     table.require(forecasts, "y_prob")
     rng, seed = seeded(request.random_state)

@@ -16,7 +16,6 @@ from calibrant.door.ends import at_least, confidence, outwards
 from calibrant.door.values import counted
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing
-from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import rejected
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from calibrant.drift.periods import Period
     from calibrant.findings.advice import Advice
     from calibrant.findings.classes import ClassFindings, Question
+    from calibrant.findings.comparison import Comparison
     from calibrant.findings.reliability import Axis, Reliability
     from calibrant.segments.by_column import Segment
 

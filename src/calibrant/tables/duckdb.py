@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import NOT_NULL
+from calibrant.door.columns import NOT_NULL, is_masked
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.labels import check_two_labels
 from calibrant.sketch.groups import LEAVE_OUT, is_good, no_rows, rows_are
@@ -299,13 +299,11 @@ def fetch(
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Argument -> the numbers of its column. FileError if there are no rows, or one holds no number."""
     fetched = _fetched(relation, numbers, path)
-    missing = {argument: np.ma.getmaskarray(values) for argument, values in fetched.items()}
-    arrays = {
-        argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan) for argument, values in fetched.items()
-    }
+    missing = {argument: np.ma.getmaskarray(values) for argument, values in fetched.items() if is_masked(values)}
+    arrays = {argument: doubles(values) for argument, values in fetched.items()}
     if any(each.any() for each in missing.values()):
         for argument in sorted(names, key=_place):
-            lacks = missing[argument]
+            lacks = missing.get(argument, np.zeros(arrays[argument].size, bool))
             bad = lacks if "y_prob" not in names else lacks | ~is_good(argument, arrays[argument])
             row = int(np.argmax(bad))
             if lacks[row]:
@@ -314,6 +312,12 @@ def fetch(
             if bad.any():
                 break  # a number out of range comes first, of which the door says more
     return arrays
+
+
+def doubles(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """A column that DuckDB handed over, NaN where it has no value."""
+    numbers: Any = column.astype(np.float64, copy=False)
+    return np.asarray(numbers.filled(np.nan) if is_masked(numbers) else numbers)
 
 
 def _place(argument: str) -> int:
@@ -326,10 +330,7 @@ def fetch_good(
     relation: Any, numbers: Mapping[str, str], path: str
 ) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
     """Argument -> the numbers of its column in the rows that are good, and which are. FileError if no row is good."""
-    arrays = {
-        argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-        for argument, values in _fetched(relation, numbers, path).items()
-    }
+    arrays = {argument: doubles(values) for argument, values in _fetched(relation, numbers, path).items()}
     good = np.logical_and.reduce([is_good(argument, values) for argument, values in arrays.items()])
     if not good.any():
         raise FileError("file", f"{path!r} {no_rows(exclude_bad=True)}")

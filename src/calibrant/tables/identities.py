@@ -14,7 +14,7 @@ import numpy.typing as npt
 from calibrant.door.identity import ENOUGH, Identity, beginnings, identities, mixed, sample_rows
 from calibrant.door.overlap import Overlap
 from calibrant.kernels.types import UIntArray
-from calibrant.tables.duckdb import quoted
+from calibrant.tables.duckdb import doubles, quoted
 from calibrant.tables.formats.base import FILE
 
 _IDS = (
@@ -133,14 +133,14 @@ def ordered(
     if by_hash is not None:
         expressions["_of"] = f"hash({quoted(FILE)})"
     fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in expressions.items())).fetchnumpy()
-    y, v, w = three_columns({argument: _filled(fetched[argument]) for argument in numbers})
+    y, v, w = three_columns({argument: doubles(fetched[argument]) for argument in numbers})
     if not len(v):
         return Ordered(y, v, w, None, "", (0,))
     firsts, files = (np.zeros(1, np.int64), ()) if by_hash is None else _files(np.asarray(fetched["_of"]), by_hash)
     sizes = tuple(np.diff(np.r_[firsts, len(v)]).tolist())
     if not columns:
         return Ordered(y, v, w, None, "", sizes, files)
-    places, numbered = _row_numbers([_filled(fetched[f"_number{at}"]) for at in range(len(ids))], firsts)
+    places, numbered = _row_numbers([doubles(fetched[f"_number{at}"]) for at in range(len(ids))], firsts)
     if keys and all(numbered):  # no ids, or numbers of rows
         places, numbered = [], ()
     title = f"{kind}: {' and '.join([*(ids[at] for at in places), *keys])}"
@@ -168,11 +168,6 @@ def _joint_hashes(columns: Sequence[npt.NDArray[Any]]) -> UIntArray | None:
     for column in columns:
         hashes = mixed(np.zeros(len(column), np.uint64) if hashes is None else hashes) + np.asarray(column, np.uint64)
     return hashes
-
-
-def _filled(column: Any) -> npt.NDArray[np.float64]:
-    filled: npt.NDArray[np.float64] = np.ma.filled(np.ma.asarray(column, np.float64), np.nan)
-    return filled
 
 
 def together(parts: Sequence[Ordered]) -> Ordered:

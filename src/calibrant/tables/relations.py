@@ -51,7 +51,6 @@ from calibrant.tables.duckdb import (
 )
 from calibrant.tables.folders import StampedFiles, folder_columns
 from calibrant.tables.formats.base import Format
-from calibrant.tables.frames import in_arrow
 from calibrant.tables.identities import repeats
 from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
 
@@ -261,6 +260,8 @@ class InDuckDB(Table):
             relation = self._rows([], [name])
             relation = self.format.typed_keys(relation, [name], option)
             keys = in_plain_arrow(relation.project(f"{quoted(name)} AS _s0"), option)
+        from calibrant.tables.frames import in_arrow
+
         with of_file():
             return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": "_s0"}, option))
 
