@@ -5,12 +5,15 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from calibrant import InputError, audit, audit_table, calibration_test
+from calibrant import InputError, audit, audit_table, calibration_gate, calibration_test
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
-from calibrant.findings.decision import perhaps_sampled
-from calibrant.gate.checks import check_opened
+from calibrant.door.weights import perhaps_sampled
+from calibrant.findings.comparison import compare
+from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
+from calibrant.inference import regret_bounds
+from calibrant.report.gate import gate_as_junit, gate_as_markdown
 from calibrant.segments import find_segments
 from calibrant.tables.frames import OpenedFrame
 
@@ -112,7 +115,12 @@ def test_what_a_bound_proves_without_a_test_takes_rows_of_one_site_as_independen
         (100, 100, 0.7, (1, 2)),
         (100, 100, 0.4, None),  # odds are less than twice those predicted
         (99, 99, 0.1, None),  # fewer than 200 rows
-        (100, 101, 0.1, None),
+        (100, 101, 0.1, (1, 2)),  # nearly as many, and three times the odds
+        (100, 104, 0.1, (1, 2)),
+        (104, 100, 0.9, (1, 2)),
+        (100, 105, 0.1, None),  # more than a point from half
+        (100, 101, 0.3, None),
+        (100, 201, 0.1, None),
         (500, 100, 0.6, (5, 6)),
         (100, 500, 0.5, (1, 6)),
         (100, 600, 0.5, None),  # seven parts
@@ -186,3 +194,88 @@ def test_what_fractions_say_is_not_said_twice(more, said):
         audit(*columns, sampling_fractions={0: 0.1, 1: 1.0}, n_resamples=39, **more)
     with pytest.raises(InputError):
         audit_table(frame, y_prob="p", sampling_fractions={0: 0.1, 1: 1.0}, n_resamples=39, **more)
+
+
+def gated(frame, **request):
+    return check_opened(OpenedFrame(frame), GateRequest(**request), Listener())
+
+
+@pytest.mark.parametrize("limit", [{"max_distance": 0.1}, {"max_regret": 0.1}])
+def test_gates_say_as_audits_what_weights_of_two_values_are(limit):
+    # A gate said "weighted, by importance", where the audit of the same rows said what the weights undo.
+    y, v, w = thinned(0, 3000)
+    frame = pd.DataFrame({"y_true": y, "y_prob": v, "sample_weight": w})
+    told = audit_table(frame, max_weight=10.0, **FEW).premises
+    for request in (
+        {"sample_weight": "sample_weight"},
+        {},
+    ):  # the usual name is read untold
+        found = gated(frame, max_weight=10.0, **limit, **request)
+        seen = found.premises
+        assert seen.sampling_fractions == told.sampling_fractions == pytest.approx((0.1, 1.0))
+        assert seen.weighted
+        assert told.entries["weights"].startswith(seen.entries["weights"])
+        for said in (found.summary(), gate_as_junit(found), gate_as_markdown(found)):
+            assert "as of rows sampled by outcome" in said
+            assert "outcome-free" not in said  # which a gate does not take
+    bounds = regret_bounds(y, v, sample_weight=w, max_weight=10.0)
+    assert bounds.premises.entries["weights"].startswith("Weights (sample_weight) have one value for each outcome")
+    other = gated(frame.assign(sample_weight=1.0 + v), max_weight=10.0, **limit).premises.entries["weights"]
+    assert other == "Rows are weighted (column sample_weight), by importance, not as repeats or trials."
+    same = gated(frame.assign(sample_weight=2.0), max_weight=10.0, **limit).premises.entries["weights"]
+    assert same == "Rows have equal weights (column sample_weight), by importance, not as repeats or trials."
+
+
+def test_every_gate_asks_whether_rows_were_chosen(tmp_path):
+    # `--anytime` and `--max-regret` did not, nor did bounds of arrays.
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"y_true": np.arange(300) % 2, "y_prob": rng.uniform(0.1, 0.3, 300)})
+    give = "give --sampling-fractions (in Python sampling_fractions)."
+    assert gated(frame, max_regret=0.1).premises.entries["perhaps_sampled"].endswith(f"outcome, {give}")
+    assert regret_bounds(*frame.to_numpy().T).premises.perhaps_sampled == (1, 2)
+    assert calibration_gate(*frame.to_numpy().T, max_distance=0.1).premises.perhaps_sampled == (1, 2)
+    state = tmp_path / "state"
+    added = gated(frame, max_distance=0.1, anytime=state).premises.entries["perhaps_sampled"]
+    assert added.endswith(f"gate all rows without --anytime, which takes no fractions, and {give}")
+    assert check_state(state).premises.entries["perhaps_sampled"] == added
+    frame.assign(y_prob=0.9 * frame["y_prob"]).to_csv(tmp_path / "before.csv", index=False)
+    beside = gated(frame.iloc[::-1], max_distance=0.1, baseline=str(tmp_path / "before.csv")).premises
+    assert "without --baseline, which takes no fractions" in beside.entries["perhaps_sampled"]
+
+
+def test_equal_fractions_are_no_weights():
+    # .5 and .5 were "equal weights (sample_weight)", which nobody gave, and given ones were "as the weights say".
+    y, v, _ = thinned(0, 2000)
+    found = audit(y, v, sampling_fractions={0: 0.5, 1: 0.5}, **FEW)
+    assert found.premises.entries["weights"].startswith("Rows were sampled by outcome: 0.5 of those without the event")
+    assert not found.equal_weights
+    assert "sampled by outcome: 0.5 of rows without" in " ".join(found.summary().split())
+    given = calibration_test(y, v, sampling_fractions={0: 0.1, 1: 1.0}, n_resamples=99, random_state=0)
+    seen = calibration_test(y, v, sample_weight=np.where(y == 1, 1.0, 10.0), n_resamples=99, random_state=0)
+    assert "weights" not in given.premise
+    assert "as the weights say: 0.1 of the rows" in seen.premise
+    assert seen.pvalue == given.pvalue
+
+
+def test_the_way_out_of_recognised_weights_is_said_only_where_it_is_taken():
+    y, v, w = thinned(0, 2000)
+    group = np.arange(y.size) // 2
+    with pytest.raises(InputError, match="has no effect"):
+        audit(y, v, sample_weight=w, groups=group, outcome_free_weights=True, **FEW)
+    assert "outcome-free" not in audit(y, v, sample_weight=w, groups=group, **FEW).premises.entries["weights"]
+    assert "outcome-free" in audit(y, v, sample_weight=w, **FEW).premises.entries["weights"]
+
+
+def test_other_groups_are_told_by_the_rows_that_they_part():
+    # "their groups differ, so they are not of the same rows in the same order": neither follows.
+    y, v, _ = thinned(0, 600)
+    group = np.arange(y.size) // 4
+    apart = group.copy()
+    apart[6] = 9999
+    audits = [audit(y, p, groups=group, n_resamples=0) for p in (v, 0.9 * v)]
+    rows = [(y, v), (y, 0.9 * v)]
+    found = compare(["a", "b"], audits, rows, groups=[group, apart])
+    assert "rows 4 and 6 are of one group in only one of a and b" in found.headline
+    assert "same order" not in found.headline
+    names = compare(["a", "b"], audits, rows, groups=[group, group.max() - group])
+    assert names.result is not None  # which number a group has says nothing

@@ -14,7 +14,11 @@ _IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
 
 
-CHOSEN = "If rows were chosen by their outcome, give --sampling-fractions (in Python sampling_fractions)."
+IF_CHOSEN, FRACTIONS = (
+    "If rows were chosen by their outcome,",
+    "give --sampling-fractions (in Python sampling_fractions).",
+)
+CHOSEN = f"{IF_CHOSEN} {FRACTIONS}"
 """What to do where numbers of outcomes are in whole proportion, and predictions are not."""
 
 
@@ -275,9 +279,14 @@ class Premises(Result):
     def _perhaps_groups(self) -> str | None:
         if self.perhaps_groups is None:
             return None
-        name, takes_none = self.perhaps_groups, "anytime" if self.anytime else "baseline" if self.baseline else None
-        first = "" if takes_none is None else f"gate all rows without --{takes_none}, which takes no groups, and "
-        return f'If rows of one {name} depend on one another, {first}say --groups {name} (in Python groups="{name}").'
+        name = self.perhaps_groups
+        say = f'say --groups {name} (in Python groups="{name}").'
+        return f"If rows of one {name} depend on one another, {self._without('groups')}{say}"
+
+    def _without(self, what: str) -> str:
+        """What to leave out of a gate first, where it takes no `what`."""
+        option = "anytime" if self.anytime else "baseline" if self.baseline else None
+        return "" if option is None else f"gate all rows without --{option}, which takes no {what}, and "
 
     def _trials(self) -> str:
         """Bounds draw whole rows, and tests by groups whole groups; other tests draw each outcome."""
@@ -290,14 +299,14 @@ class Premises(Result):
         if self.perhaps_sampled is None:
             return None
         events, rows = self.perhaps_sampled
-        share = f"The event came in exactly {events} of every {rows} rows"
-        return f"{share}, and predictions say otherwise. {CHOSEN}"
+        share = f"The event came in about {events} of every {rows} rows"
+        return f"{share}, and predictions say otherwise. {IF_CHOSEN} {self._without('fractions')}{FRACTIONS}"
 
     def _weights(self) -> str | None:
-        if self.equal_weights:
-            return f"Rows have equal weights ({self._column('sample_weight')}), {_IMPORTANCE}."
         if self.sampling_fractions is not None:
             return self._sampled()
+        if self.equal_weights:
+            return f"Rows have equal weights ({self._column('sample_weight')}), {_IMPORTANCE}."
         if not self.weighted:
             return None
         weighted = f"Rows are weighted ({self._column('sample_weight')}), {_IMPORTANCE}"
@@ -314,11 +323,14 @@ class Premises(Result):
         if self.fractions_given:
             return f"Rows were sampled by outcome: {kept} (sampling_fractions). All is said of the population."
         column = self._column("sample_weight")
-        return (
+        seen = (
             f"Weights ({column}) have one value for each outcome, as of rows sampled by outcome: {kept}. "
-            "All is said of the population. If they are no such weights, say --outcome-free-weights "
-            "(in Python outcome_free_weights=True)."
+            "All is said of the population."
         )
+        if not self.drawn_again or self.grouped:  # nothing rests on what else they may be, or no declaration is taken
+            return seen
+        ways = "say --outcome-free-weights (in Python outcome_free_weights=True)"
+        return f"{seen} If they are no such weights, {ways}."
 
     def _max_weight(self) -> str | None:
         one = "group" if self.grouped else "row"

@@ -185,7 +185,8 @@ class Rows:
         if self.outcome_free:
             return f"{sentence}, and {WEIGHTS}"
         if self.fractions is not None:
-            return f"{sentence}, and sampled by outcome as the weights say: {self.fractions.sentence}"
+            seen = " as the weights say" if self.fractions.seen else ""
+            return f"{sentence}, and sampled by outcome{seen}: {self.fractions.sentence}"
         if self.group is not None:
             return f"{sentence}, with their weights"
         z = outcome_score(self.y_true, self.y_prob, self.weight)

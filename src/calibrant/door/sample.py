@@ -131,6 +131,11 @@ class Sample:
         same_within = np.allclose(self.squared_weight, self.weight * each, rtol=1e-12, atol=0.0)
         return not (same_within and np.allclose(each, each[0], rtol=1e-12, atol=0.0))
 
+    @property
+    def equal_weights(self) -> bool:
+        """Whether rows have weights that are all the same, other than 1."""
+        return not (self.weights_differ or np.array_equal(self.weight, self.count))
+
     def mass(self) -> FloatArray:
         """Share of the weight on each prediction, shape (m,), adding up to 1."""
         return self.weight / self.total_weight

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.sample import Sample
 
 LEAST_EFFECTIVE = 10.0
 """Kish's effective rows of an outcome that a joint redraw needs (docs/reproductions/weighted-levels.md)."""
@@ -31,6 +32,7 @@ class SamplingFractions:
 
     without: float
     events: float
+    seen: bool = field(default=False, compare=False)  # in weights, and not given
 
     @classmethod
     def read(cls, fractions: Any, name: str = "sampling_fractions") -> SamplingFractions:
@@ -70,7 +72,7 @@ class SamplingFractions:
         if abs(ends[0] - ends[1]) <= _SAME * max(ends):
             return None
         least = min(ends)
-        return cls(least / ends[0], least / ends[1])
+        return cls(least / ends[0], least / ends[1], seen=True)
 
     @property
     def weights(self) -> tuple[float, float]:
@@ -98,6 +100,33 @@ class SamplingFractions:
     def sentence(self) -> str:
         """Say what is taken as given."""
         return f"{self.without:.6g} of the rows without the event and {self.events:.6g} of those with it were kept"
+
+
+_SAMPLED_FROM, _MOST_TIMES, _OTHER_ODDS = 200, 5, 2.0
+"""Rows below which chance often makes numbers of outcomes alike, and what is no chance (docs/weights.md)."""
+_NEAR, _FAR_ODDS = 0.01, 3.0
+"""How far from 1/2 classes still look balanced by hand, and how far off predictions are then."""
+
+
+def perhaps_sampled(sample: Sample, mean_prediction: float) -> tuple[int, int] | None:
+    """In how many of so many rows the event came, where rows may have been chosen by it: (1, 2) of balanced ones.
+
+    Single rows of one outcome are then one to five times those of the other, to the row, or nearly as many. Predictions
+    have other odds.
+    """
+    events, rows = int(sample.ones.sum()), int(sample.count.sum())
+    rarer, rest = sorted((events, rows - events))
+    alike = sample.binary and np.array_equal(sample.weight, sample.count)
+    if not alike or rows < _SAMPLED_FROM or not 0.0 < mean_prediction < 1.0 or not rarer:
+        return None
+    odds = events / (rows - events) * (1.0 - mean_prediction) / mean_prediction
+    off = max(odds, 1.0 / odds)
+    if off >= _FAR_ODDS and rarer >= (0.5 - _NEAR) * rows:
+        return 1, 2
+    times = rest // rarer
+    if rest % rarer or times > _MOST_TIMES or off < _OTHER_ODDS:
+        return None
+    return (1 if events == rarer else times), times + 1
 
 
 def _turned(chance: FloatArray, events: float, without: float) -> FloatArray:

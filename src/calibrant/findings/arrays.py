@@ -33,8 +33,9 @@ from calibrant.door.rows import (
     sample_and_rows,
 )
 from calibrant.door.sample import Sample
+from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
-from calibrant.findings.decision import default_limit, perhaps_sampled, rejected
+from calibrant.findings.decision import default_limit, rejected
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.reliability import fitted_curve, reliability
@@ -331,7 +332,7 @@ def audit_sample(
         n_resamples=int(n_resamples),
         seed=seed,
         rates=not sample.binary,
-        equal_weights=not (weighted or trials or np.array_equal(sample.weight, sample.count)),
+        equal_weights=request.sampling_fractions is None and not (weighted or trials) and sample.equal_weights,
         outcome_free_weights=free,
         sampling_fractions=fractions_of(rows),
         fractions_given=request.sampling_fractions is not None,

@@ -257,8 +257,31 @@ def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", sentence
 
 
-def _same(one: IntArray | None, other: IntArray | None) -> bool:
-    return one is other is None or (one is not None and other is not None and np.array_equal(one, other))
+def _parted(one: IntArray | None, other: IntArray | None) -> tuple[int, int | None] | None:
+    """Two rows that are of one group in only one of both; one row where a side has no groups; None if there are none.
+
+    What groups are called makes no difference.
+    """
+    if one is None or other is None:
+        return None if one is other else (0, None)
+    of = np.unique(np.column_stack([one, other]), axis=0, return_inverse=True)[1].ravel()
+    for group in (one, other):
+        _, first, number = np.unique(group, return_index=True, return_inverse=True)
+        opens = first[number.ravel()]  # of each row the first of its group
+        wrong = np.flatnonzero(of[opens] != of)
+        if wrong.size:
+            return int(opens[wrong[0]]), int(wrong[0])
+    return None
+
+
+def _other_groups(row: int, other: int | None, names: tuple[str, str]) -> str:
+    """That groups part rows otherwise in one file, where, and what to do."""
+    if other is None:
+        return f"one of {names[0]} and {names[1]} has no groups"
+    return (
+        f"rows {row:,} and {other:,} are of one group in only one of {names[0]} and {names[1]}. The test draws groups, "
+        "which must be the same of both: if rows are of the same items, copy one file's groups to the other"
+    )
 
 
 def compare(
@@ -297,7 +320,7 @@ def compare(
     elif explicit:
         raise InputError("items", "are for files of single, unweighted rows with outcomes of 0 or 1, none left out")
     group = groups[0] if groups else None
-    why_not = why_not or _not_of_the_same_rows(audits, rows, groups, by_items=same_items is not None)
+    why_not = why_not or _not_of_the_same_rows(names, audits, rows, groups, by_items=same_items is not None)
     if why_not is None and same_items is not None:
         try:
             result, pairs = _of_items(names, cast("Sequence[Rows]", rows), group, level, seed)
@@ -397,7 +420,12 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
 
 
 def _not_of_the_same_rows(
-    audits: Sequence[Audit], rows: Sequence[Rows | None], groups: Sequence[IntArray | None], *, by_items: bool
+    names: Sequence[str],
+    audits: Sequence[Audit],
+    rows: Sequence[Rows | None],
+    groups: Sequence[IntArray | None],
+    *,
+    by_items: bool,
 ) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
@@ -416,8 +444,10 @@ def _not_of_the_same_rows(
             "same items, name the column of ids (--items COLUMN); compare_calibration takes different rows with "
             "y_true_b"
         )
-    if not all(_same(groups[0], each) for each in groups[1:]):
-        return "their groups differ, so they are not of the same rows in the same order"
+    for k, each in enumerate(groups[1:], 1):
+        parted = _parted(groups[0], each)
+        if parted is not None:
+            return _other_groups(*parted, (names[0], names[k]))
     n_pairs = len(rows) * (len(rows) - 1) // 2
     if y_true.size * n_pairs > _MOST_ROWS:
         with_what = "compare_calibration does it" if n_pairs == 1 else "calibrant.inference.compare_all does it"

@@ -13,7 +13,6 @@ import numpy as np
 
 from calibrant.door.coding import condition, equalities
 from calibrant.door.ends import Interval, in_points
-from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import Verdict, asked
@@ -69,26 +68,6 @@ def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str |
         constant = f"predicting {0 if base_rate < 0.5 else 1} everywhere would be within the limit"
         sentences.append(f"The rarer outcome has a rate of {rarer:.2g}: {constant}.")
     return " ".join(sentences)
-
-
-_SAMPLED_FROM, _MOST_TIMES, _OTHER_ODDS = 200, 5, 2.0
-"""Rows below which chance often makes numbers of outcomes alike, and what is no chance (docs/weights.md)."""
-
-
-def perhaps_sampled(sample: Sample, mean_prediction: float) -> tuple[int, int] | None:
-    """In how many of so many rows the event came, where rows may have been chosen by it: (1, 2) of balanced ones.
-
-    Single rows of one outcome are then one to five times those of the other, to the row. Predictions have other odds.
-    """
-    events, rows = int(sample.ones.sum()), int(sample.count.sum())
-    rarer, rest = sorted((events, rows - events))
-    alike = sample.binary and np.array_equal(sample.weight, sample.count)
-    if not alike or rows < _SAMPLED_FROM or not 0.0 < mean_prediction < 1.0 or not rarer or rest % rarer:
-        return None
-    times, odds = rest // rarer, events / (rows - events) * (1.0 - mean_prediction) / mean_prediction
-    if times > _MOST_TIMES or 1.0 / _OTHER_ODDS < odds < _OTHER_ODDS:
-        return None
-    return (1 if events == rarer else times), times + 1
 
 
 def default_in_words(base_rate: float, mean_prediction: float) -> str:

@@ -33,7 +33,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.gate.request import GateRequest, Provenance
 from calibrant.gate.result import Check
-from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
+from calibrant.gate.table import loose_limit_of, named_as_in_table, perhaps_sampled_of, read_opened
 from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, read_draws
 from calibrant.inference.bounds.gate import AnytimeEnds, Bets, GateResult, OtherPopulationError, Won, check_gate
 from calibrant.inference.bounds.one_event import Spread
@@ -500,7 +500,6 @@ def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:
     premises = Premises(
         gate.level,
         gate.max_distance,
-        weighted=gate.max_weight is not None,
         max_weight=gate.max_weight,
         loose_limit=loose,
         anytime=True,
@@ -511,7 +510,20 @@ def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:
 
 def _of_all_rows(gate: CalibrationGate) -> dict[str, Any]:
     """Premises of all rows of a state, whichever day they came."""
-    return {**gate.provenance.to_dict(), "n_excluded": sum(each.n_excluded for each in gate.held)}
+    return {
+        **gate.provenance.to_dict(),
+        "n_excluded": sum(each.n_excluded for each in gate.held),
+        "weighted": gate.max_weight is not None,
+        "perhaps_sampled": _perhaps_sampled(gate),
+    }
+
+
+def _perhaps_sampled(gate: CalibrationGate) -> tuple[int, int] | None:
+    """As of one file's rows: of columns with an outcome and a prediction, not of classes nor of a log's answers."""
+    prediction = gate.provenance.columns.get("y_prob", tables.OF_CLASSES)
+    if gate._seen.n_rows == 0 or tables.OF_CLASSES in prediction:
+        return None
+    return perhaps_sampled_of(gate._seen.sample)
 
 
 def _added(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> Check:

@@ -17,7 +17,8 @@ from calibrant.door.errors import InputError
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.decision import default_limit, loose_limit, perhaps_sampled
+from calibrant.door.weights import perhaps_sampled
+from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
@@ -32,7 +33,7 @@ from calibrant.findings.tables import (
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Asides, Check
-from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.draws import read_draws, weighing_of
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.kernels.sums import dot
@@ -199,7 +200,7 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
             request.refuse("regret of sums")
             rows, _, _ = draws_of_cells(read.sample, read.moments(), None)
             return regret_bounds_from_sample(rows, request.level, request.threshold, request.max_regret)
-        return regret_bounds(
+        bounds = regret_bounds(
             read.y_true,
             read.y_prob,
             groups=read.groups,
@@ -208,6 +209,17 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
             max_regret=request.max_regret,
             level=request.level,
         )
+    seen = bounds.premises
+    if request.horizon is None:
+        for name in ("weighted", "equal_weights", "sampling_fractions", "fractions_given"):
+            listener.premise(name, getattr(seen, name))
+    listener.premise("perhaps_sampled", seen.perhaps_sampled if _of_single(read, request) else None)
+    return bounds
+
+
+def _of_single(read: tables.Columns, request: GateRequest) -> bool:
+    """Whether rows are outcomes of one prediction each, as they came."""
+    return request.trials is None and request.horizon is None and read.all_classes is None
 
 
 def with_limit(read: Read, request: GateRequest, listener: Listener) -> GateRequest:
@@ -243,7 +255,7 @@ def decided(
         most, moved = request.max_weight, read.displacement
         gate = gate_of_cells(*sums, max_distance=limit, level=level, max_weight=most, shares=shares)
         return _check(gate, asides(gate, read.sample, None, misplaced=moved, max_weight=most))
-    single = request.trials is None and request.horizon is None and read.all_classes is None
+    single = _of_single(read, request)
     if not request.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
         _say_odd(sample, limit, listener, single=single)
@@ -254,10 +266,13 @@ def decided(
         return _check(gate, beside)
     weighing = _weighing(read, request)
     sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
-    trials = weighing["trials"]
+    trials, fractions = weighing["trials"], weighing["sampling_fractions"]
+    if request.horizon is None:
+        for name, value in weighing_of(sample, units, weighing["sample_weight"], trials, fractions).items():
+            listener.premise(name, value)
     _say_odd(sample, limit, listener, single=single, n_trials=None if trials is None else int(np.sum(trials)))
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
-    columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
+    columns = weighing["sample_weight"], trials, read.groups, False, fractions
     rows = Rows.of(read.y_true, read.y_prob, *columns)
     return _check(
         gate,
@@ -304,7 +319,12 @@ def _say_odd(
         listener.note(one_outcome(number, events=bool(happened.any()), weighted=weighted))
     listener.premise("loose_limit", loose_limit_of(sample, limit))
     if single:
-        listener.premise("perhaps_sampled", perhaps_sampled(sample, _rates(sample)[1]))
+        listener.premise("perhaps_sampled", perhaps_sampled_of(sample))
+
+
+def perhaps_sampled_of(sample: Sample) -> tuple[int, int] | None:
+    """In how many of so many rows the event came, where rows may have been chosen by it."""
+    return perhaps_sampled(sample, _rates(sample)[1])
 
 
 def loose_limit_of(sample: Sample, limit: float) -> str | None:

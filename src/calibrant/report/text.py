@@ -289,16 +289,15 @@ def reality(audit: Audit) -> list[str]:
 def facts(audit: Audit) -> str:
     """Facts about the rows, in a sentence."""
     rows = counted(audit.n_rows, unit(audit))
-    weights = ""
-    if audit.weighted:
-        # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
-        worth = "" if audit.rates else f" (as good as {whole(audit.effective_rows)} equal rows)"
-        weights = f", weighted{worth}"
-        if audit.sampling_fractions is not None:
-            without, events = audit.sampling_fractions
-            kept = f"{without:.3g} of rows without the event were kept, {events:.3g} of those with it"
-            seen = "" if audit.fractions_given else ", as the weights say"
-            weights = f", sampled by outcome{worth}: {kept}{seen}"
+    # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
+    equal = audit.rates or not audit.weighted
+    worth = "" if equal else f" (as good as {whole(audit.effective_rows)} equal rows)"
+    weights = f", weighted{worth}" if audit.weighted else ""
+    if audit.sampling_fractions is not None:
+        without, events = audit.sampling_fractions
+        kept = f"{without:.3g} of rows without the event were kept, {events:.3g} of those with it"
+        seen = "" if audit.fractions_given else ", as the weights say"
+        weights = f", sampled by outcome{worth}: {kept}{seen}"
     top, means = "", f"base rate {rate(audit.base_rate)}, mean prediction {rate(audit.mean_prediction)}"
     if audit.classes is not None:
         classes = counted(audit.classes.n_classes, "class", "classes")

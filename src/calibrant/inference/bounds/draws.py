@@ -18,6 +18,8 @@ from calibrant.door.errors import InputError
 from calibrant.door.premises import Premises
 from calibrant.door.rows import Rows, not_taken, read_fractions, read_trials, read_units, require_single_outcomes
 from calibrant.door.sample import Sample
+from calibrant.door.weights import SamplingFractions, perhaps_sampled
+from calibrant.kernels.sums import dot
 
 SEED = 20_230_618
 """Of draws that decide nothing by themselves; part of the method, no option."""
@@ -63,8 +65,24 @@ def read_draws(
     return draws_of(outcome, prediction, weight, count, group, max_weight)
 
 
+def weighing_of(
+    sample: Sample, draws: Draws, sample_weight: object, trials: object, sampling_fractions: Any = None
+) -> dict[str, Any]:
+    """What premises say of the weights of draws that were read from these columns, in an audit's words."""
+    fractions = read_fractions(sampling_fractions)
+    if fractions is None and sample_weight is not None and trials is None:
+        fractions = SamplingFractions.of_weights(draws.y, draws.w)
+    return {
+        "weighted": sample_weight is not None and sample.weights_differ,
+        "equal_weights": sample_weight is not None and trials is None and sample.equal_weights,
+        "sampling_fractions": None if fractions is None else (fractions.without, fractions.events),
+        "fractions_given": sampling_fractions is not None,
+    }
+
+
 def premises_of_draws(
     plain: Premises,
+    sample: Sample,
     draws: Draws,
     sample_weight: object,
     trials: object,
@@ -72,16 +90,15 @@ def premises_of_draws(
     sampling_fractions: Any = None,
 ) -> Premises:
     """Return premises of draws that were read from these columns, besides those of any rows."""
-    fractions = read_fractions(sampling_fractions)
+    mean = dot(sample.mass(), sample.prediction)
     return replace(
         plain,
+        **weighing_of(sample, draws, sample_weight, trials, sampling_fractions),
         grouped=draws.unit is not None,
         n_groups=None if draws.unit is None else int(draws.n_units),
-        weighted=sample_weight is not None,
         trials=trials is not None,
         max_weight=max_weight,
-        sampling_fractions=None if fractions is None else (fractions.without, fractions.events),
-        fractions_given=fractions is not None,
+        perhaps_sampled=None if trials is not None else perhaps_sampled(sample, mean),
     )
 
 

@@ -217,7 +217,7 @@ def calibration_gate(
     columns = sample_weight, trials, groups, max_weight
     sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
     result = gate_from_ends(Ends.of(sample, level, draws), max_distance, sample.n_rows)
-    premises = premises_of_draws(result.premises, draws, sample_weight, trials, max_weight, sampling_fractions)
+    premises = premises_of_draws(result.premises, sample, draws, sample_weight, trials, max_weight, sampling_fractions)
     return replace(result, premises=premises)
 
 

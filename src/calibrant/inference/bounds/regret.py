@@ -176,8 +176,13 @@ def regret_bounds(
         max_regret = fraction(max_regret, "max_regret")
     columns = sample_weight, trials, groups, max_weight
     sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
+
+    def with_premises(bounds: RegretBounds) -> RegretBounds:
+        columns = sample_weight, trials, max_weight, sampling_fractions
+        return replace(bounds, premises=premises_of_draws(bounds.premises, sample, draws, *columns))
+
     if max_weight is None and sampling_fractions is None:
-        return regret_bounds_from_sample(sample, level, threshold, max_regret)
+        return with_premises(regret_bounds_from_sample(sample, level, threshold, max_regret))
     high = regret_upper_end(draws, level, threshold)
     everywhere = high if threshold is None else regret_upper_end(draws, level, None)
     ends = _Ends(draws, level, (np.empty(0), np.empty(0)))
@@ -185,9 +190,7 @@ def regret_bounds(
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     regret = float((np.maximum(at, above) if threshold is None else at).max())
-    premises = premises_of_draws(bounds.premises, draws, sample_weight, trials, max_weight, sampling_fractions)
-    bounds = replace(bounds, premises=premises)
-    return _needing(bounds, regret, lambda times: regret_upper_end(draws, level, threshold, times))
+    return _needing(with_premises(bounds), regret, lambda times: regret_upper_end(draws, level, threshold, times))
 
 
 def regret_bounds_from_sample(
