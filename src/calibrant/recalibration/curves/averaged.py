@@ -267,35 +267,36 @@ def _mode(
     free = deviation > 0.0
     used, precision, c, base = columns[:, free], deviation[free] ** -2.0, start[free], cells.x + cells.shift
 
-    def log_posterior(c: FloatArray) -> float:
+    def log_posterior(c: FloatArray) -> tuple[float, FloatArray]:
         h = base + used @ c
-        return float((cells.events * h - cells.rows * np.logaddexp(0.0, h)).sum() - 0.5 * (precision * c * c).sum())
+        fit = float((cells.events * h - cells.rows * np.logaddexp(0.0, h)).sum() - 0.5 * (precision * c * c).sum())
+        return fit, h
 
-    def derivatives(c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean = expit(base + used @ c)
-        spread = (cells.rows * mean * expit(-base - used @ c))[:, None]
+    def derivatives(c: FloatArray, h: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean = expit(h)
+        spread = (cells.rows * mean * expit(-h))[:, None]
         gradient = used.T @ (cells.events - cells.rows * mean) - precision * c
         return (used * spread).T @ used + np.diag(precision), gradient
 
-    best = log_posterior(c)
+    best, h = log_posterior(c)
     for _ in range(_STEPS if free.any() else 0):
-        curvature, gradient = derivatives(c)
+        curvature, gradient = derivatives(c, h)
         step = np.linalg.solve(curvature, gradient)
         for _ in range(_HALVINGS):
-            reached = log_posterior(c + step)
+            reached, moved = log_posterior(c + step)
             if reached >= best:
                 break
             step /= 2.0
         else:
             break
-        c, gained, best = c + step, reached - best, reached
+        c, h, gained, best = c + step, moved, reached - best, reached
         if gained < _ENOUGH:
             break
     coefficients, root = np.zeros(free.size), np.zeros((free.size, int(free.sum())))
     coefficients[free] = c
     if not free.any():
         return coefficients, best, root
-    factor = np.linalg.cholesky(derivatives(c)[0])
+    factor = np.linalg.cholesky(derivatives(c, h)[0])
     root[free] = np.linalg.inv(factor).T
     evidence = best + 0.5 * float(np.log(precision).sum()) - float(np.log(np.diag(factor)).sum())
     return coefficients, evidence, root
