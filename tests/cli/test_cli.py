@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant import progress as told
 from calibrant.cli.app import MOST_FILES, app
+from calibrant.cli.demo import kept, trained
 from calibrant.cli.options import check_target
 from calibrant.door.errors import FileError
 from tests.shared_data import FOLDER, NETWORKS, needs_data
@@ -243,6 +244,16 @@ def test_demo(tmp_path):
     assert refused.exit_code == 2
     assert "--folder: " in refused.stderr
     assert run("demo", "--seed", -1).exit_code == 2
+
+
+@pytest.mark.slow
+def test_the_demos_predictions_are_those_of_its_models():
+    """Other versions of scikit-learn and SciPy end the fit a rounding earlier or later."""
+    (benign, models), (outcomes, by_model) = trained(0), kept()
+    np.testing.assert_array_equal(benign, outcomes)
+    assert list(models) == list(by_model)
+    for name, y_prob in models.items():
+        np.testing.assert_allclose(by_model[name], y_prob, rtol=0.0, atol=1e-6)
 
 
 @pytest.mark.slow
