@@ -183,8 +183,6 @@ def kept() -> dict[str, Kept]:
     )
     found |= {f"there.{name}": replace(found[name], read=_there) for name in OF_ROWS if f"there.{name}" in NAMES}
     found |= {f"keys.{name}": replace(found[name], read=_keys) for name in OF_ROWS if f"keys.{name}" in NAMES}
-    # Parquet's footer has no checksum, and says what a column's numbers mean: days become numbers by a single bit.
-    found["keys.checked.parquet"] = replace(found["keys.checked.parquet"], sealed=False)
     log = _log_of(ROWS)
     found["log.jsonl"] = Kept(log, _log, sealed=False, lines=(b"}\n", b"}"))
     found["log.jsonl.gz"] = Kept(gzip.compress(log, mtime=0), _log)

@@ -9,6 +9,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from calibrant import audit_table
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.segments.by_column import calibration_by_segment
@@ -144,3 +145,10 @@ def test_groups_by_nested_values_are_refused(tmp_path, column):
     ):
         with pytest.raises(InputError, match=r"^(by|drift): names the column 'g', .*; single values are needed"):
             read()
+
+
+def test_a_prediction_beyond_single_precision_is_refused_without_a_warning(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p\n0,0.2\n1,1e300\n")
+    with pytest.raises(InputError, match=r"row 1 is 1e\+300"):
+        audit_table(path, y_true="y", y_prob="p")

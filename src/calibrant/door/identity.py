@@ -612,7 +612,8 @@ def _divisible(n: FloatArray, v: FloatArray, rate: float, times: int) -> FloatAr
 
 
 def _numbers(v: npt.NDArray[Any]) -> UIntArray:
-    single = np.asarray(v, dtype=np.float32) + np.float32(0.0)
+    with np.errstate(over="ignore"):  # what is no probability is refused later, by its row
+        single = np.asarray(v, dtype=np.float32) + np.float32(0.0)
     numbers: UIntArray = single.view(np.uint32).astype(np.uint64)
     return numbers
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import base64
+import re
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -109,10 +111,10 @@ def parquet_columns(connection: Any, files: Sequence[str]) -> dict[str, list[tup
 
 
 def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
-    """Look at the checksums of a Parquet file's pages, in the columns that are read, if its writer gave any.
+    """Look at the types of the columns of a Parquet file that are read, and at its pages' checksums, if it has any.
 
     Where the pages begin is asked of DuckDB: of a damaged file pyarrow's answer to that ends the process. Raises
-    FileError if one does not hold.
+    FileError if types contradict one another, or a checksum does not hold.
     """
     import pyarrow
     import pyarrow.parquet
@@ -120,7 +122,8 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
     with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as reader:
         paths = [reader.schema.column(i).path for i in range(len(reader.schema))]
         leaves = _leaves_of(columns, paths)
-        begins = _first_pages(connection, file)
+        begins, stored = _chunks(connection, file)
+        _check_types(connection, file, reader, columns, stored)
         if not any(_has_checksum(file, begins[at]) for at in leaves if at in begins):
             return
         try:
@@ -129,7 +132,7 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
                 for at in leaves:
                     _check_ends(table, paths[at], reader.metadata.row_group(group).column(at).statistics)
         except OSError as problem:
-            raise FileError("file", f"{file!r} is damaged: {problem!s:.200}", allowed=AGAIN) from None
+            raise _damaged(file, problem) from None
 
 
 def _check_ends(table: Any, name: str, stated: Any) -> None:
@@ -137,16 +140,109 @@ def _check_ends(table: Any, name: str, stated: Any) -> None:
 
     These have no checksum, and DuckDB groups by them. Types whose ends pyarrow gives in their own order are looked at.
     """
+    import pyarrow
     import pyarrow.compute as pc
     from pyarrow import types
 
-    if stated is None or not stated.has_min_max or name not in table.column_names:
+    if stated is None or name not in table.column_names:
+        return
+    nulls = table.column(name).null_count
+    if stated.has_null_count and stated.null_count != nulls:
+        raise OSError(f"column {name!r} lacks {nulls} numbers, and {stated.null_count} are said to be missing")
+    if not stated.has_min_max:
         return
     of = table.column(name).type
-    plain = types.is_signed_integer(of) or types.is_floating(of) or types.is_date32(of) or types.is_string(of)
+    plain = (
+        types.is_signed_integer(of)
+        or of in (pyarrow.float32(), pyarrow.float64())
+        or types.is_date32(of)
+        or types.is_string(of)
+    )
     ends = pc.min_max(table.column(name)).as_py() if plain else {"min": None}
     if ends["min"] is not None and (ends["min"] < stated.min or ends["max"] > stated.max):
         raise OSError(f"column {name!r} holds what lies beyond {stated.min!r:.40} and {stated.max!r:.40}")
+
+
+_ACCOUNTS = {
+    "UTF8": "StringType",
+    "DECIMAL": r"DecimalType\(scale={},",
+    "DATE": "DateType",
+    "TIME_MILLIS": "TimeType.*MILLIS=Milli",
+    "TIME_MICROS": "TimeType.*MICROS=Micro",
+    "TIMESTAMP_MILLIS": "TimestampType.*MILLIS=Milli",
+    "TIMESTAMP_MICROS": "TimestampType.*MICROS=Micro",
+    **{f"INT_{bits}": "IntType.*isSigned=1" for bits in (8, 16, 32, 64)},
+    **{f"UINT_{bits}": "IntType.*isSigned=0" for bits in (8, 16, 32, 64)},
+}
+"""Older words for a column's type, and how DuckDB writes the newer ones that say the same."""
+
+
+def _check_types(connection: Any, file: str, reader: Any, columns: Collection[str], stored: Mapping[int, str]) -> None:
+    """Raise FileError where the last bytes tell a column's type in two ways, one of which a flipped bit changed.
+
+    They have no checksum. DuckDB reads an older account of a type, pyarrow a newer one and a schema of its own.
+    `stored` says how the numbers of each leaf are stored.
+    """
+    query = "SELECT name, type, repetition_type, converted_type, logical_type, scale FROM parquet_schema(?) OFFSET 1"
+    accounts = connection.execute(query, [literal(file)]).fetchall()
+    apart = [name for name, _, repeats, *told in accounts if repeats is None or not _same_type(*told)]
+    leaves = [(name, of) for name, of, *_ in accounts if of is not None]
+    apart += [name for leaf, (name, of) in enumerate(leaves) if stored.get(leaf, of) != of]
+    relation = connection.read_parquet(literal(file))
+    read = {
+        name: _KINDS.get(str(of).partition("(")[0]) for name, of in zip(relation.columns, relation.types, strict=True)
+    }
+    newer, own = (
+        {each.name: _kind(each.type) for each in schema} for schema in (reader.schema_arrow, _own_schema(reader))
+    )
+    for name in (each for each in read if each.casefold() in map(str.casefold, columns)):
+        kinds = {read[name], newer.get(name), own.get(name)} - {None}
+        apart += [name] * (len(kinds) > 1)
+    if apart:
+        raise _damaged(file, f"column {apart[0]!r:.40} has two types")
+
+
+def _same_type(old: str | None, new: str | None, scale: int | None) -> bool:
+    return new is None or re.match(_ACCOUNTS.get(old or "", "").format(scale), new) is not None
+
+
+def _own_schema(reader: Any) -> Any:
+    """The schema that pyarrow keeps beside Parquet's; without columns where there is none."""
+    import pyarrow
+
+    stored = (reader.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return pyarrow.schema([])
+    return pyarrow.ipc.read_schema(pyarrow.py_buffer(base64.b64decode(stored)))
+
+
+_KINDS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "integer"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), "integer"),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), "timestamp"),
+    **{"FLOAT": "floating", "DOUBLE": "floating", "DECIMAL": "decimal", "BOOLEAN": "boolean"},
+    **{"DATE": "date", "TIME": "time", "VARCHAR": "text", "BLOB": "bytes"},
+}
+"""DuckDB's types, and what kind of values they have."""
+
+
+def _kind(of: Any) -> str | None:
+    """What kind of values a type of pyarrow has; None of those that readers tell in several ways."""
+    from pyarrow import types
+
+    of = of.value_type if types.is_dictionary(of) else of
+    kinds = {kind: (kind,) for kind in ("floating", "decimal", "boolean", "date", "time", "timestamp")} | {
+        "integer": ("integer", "duration"),
+        "text": ("string", "large_string", "string_view"),
+        "bytes": ("binary", "large_binary", "binary_view"),
+    }
+    return next(
+        (kind for kind, names in kinds.items() if any(getattr(types, f"is_{name}")(of) for name in names)), None
+    )
+
+
+def _damaged(file: str, problem: object) -> FileError:
+    return FileError("file", f"{file!r} is damaged: {problem!s:.200}", allowed=AGAIN)
 
 
 def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
@@ -162,11 +258,20 @@ def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
     return sorted(leaves)
 
 
-def _first_pages(connection: Any, file: str) -> dict[int, int]:
-    """Number of each leaf -> where its first page begins; none if there are no rows."""
-    query = "SELECT column_id, data_page_offset, dictionary_page_offset FROM parquet_metadata(?) WHERE row_group_id = 0"
-    pages = connection.execute(query, [literal(file)]).fetchall()
-    return {leaf: words if words and 0 < words < data else data for leaf, data, words in pages}
+def _chunks(connection: Any, file: str) -> tuple[dict[int, int], dict[int, str]]:
+    """Number of each leaf -> where its first page begins, and how its numbers are stored; none if there are no rows.
+
+    Where a leaf's numbers are stored in several ways, no word for that is a type.
+    """
+    query = """SELECT DISTINCT column_id, type, row_group_id = 0, CASE row_group_id WHEN 0 THEN data_page_offset END,
+        CASE row_group_id WHEN 0 THEN dictionary_page_offset END FROM parquet_metadata(?)"""
+    begins: dict[int, int] = {}
+    stored: dict[int, str] = {}
+    for leaf, of, is_first, data, words in connection.execute(query, [literal(file)]).fetchall():
+        stored[leaf] = of if stored.get(leaf, of) == of else "several"
+        if is_first:
+            begins[leaf] = words if words and 0 < words < data else data
+    return begins, stored
 
 
 def _has_checksum(file: str, first: int) -> bool:
