@@ -175,7 +175,10 @@ class Copy:
             imports = [f"calibrant.kernels.{user} import" for user in users]
             more = {name for name, text in texts.items() if any(each in text for each in imports)}
             grown, users = not more <= users, users | more
-        return [each for each in (self.kernels / "__pycache__").glob("*.nb*") if each.name.split(".")[0] in users]
+        compiled = self.kernels / "__pycache__"  # by numba, and what it leaves for runs without it
+        return [
+            each for kind in ("*.nb*", "*.kept") for each in compiled.glob(kind) if each.name.split(".")[0] in users
+        ]
 
 
 def load_libraries() -> None:
