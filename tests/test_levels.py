@@ -242,6 +242,7 @@ CALLS = {
     "squared error": lambda: inference.squared_error_interval(0.01, 10**6, 10, level=LEVEL),
     "squared error, rows": lambda: inference.squared_error_rows(0.1, 10, level=LEVEL),
     "canonical": lambda: inference.canonical_kernel_test(*CLASSES, level=LEVEL, **DRAWN),
+    "choose, classes": lambda: calibrant.choose_recalibrator(*CLASSES, level=LEVEL),
     "classes": lambda: inference.class_wise_test(*CLASSES, level=LEVEL),
     "acting": lambda: acting_from_sample(Sample.of_arrays(Y.astype(float), V, None), 0.3, LEVEL, 39, 0),
     "band": lambda: calibrant.decision_curve(Y, V).band(level=LEVEL, **DRAWN),

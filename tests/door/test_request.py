@@ -146,3 +146,12 @@ def test_a_search_is_no_deeper_than_its_columns(request_of):
             request_of(find=find, max_depth=depth)
     for find, depth in ((("a",), 1), (("a", "b", "c"), 3), (("all",), 4), (("a",), 2)):  # 2 is the default
         assert request_of(find=find, max_depth=depth).max_depth == depth
+
+
+@pytest.mark.parametrize("name", ["time", "event"])
+def test_a_horizon_needs_both_columns(name):
+    named = {"time": "t", "event": "e"}
+    AuditRequest(y_prob="p", horizon=5.0, **named)
+    del named[name]
+    with pytest.raises(InputError, match=f"{name}: is missing: with a horizon it says which column holds it"):
+        AuditRequest(y_prob="p", horizon=5.0, **named)

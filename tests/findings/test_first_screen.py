@@ -1,6 +1,7 @@
 """What a person reads first: four lines, measures on request, and what is small and costs much."""
 
 import re
+from types import SimpleNamespace
 from typing import get_args
 
 import numpy as np
@@ -15,10 +16,11 @@ from calibrant.cli.app import app
 from calibrant.decisions.line import Estimate, GroupLine
 from calibrant.door.ends import Interval
 from calibrant.door.request import Listener
+from calibrant.findings import decision
 from calibrant.findings.actions import code
 from calibrant.findings.advice import Advice
 from calibrant.findings.catalogue import _COMES_TO, standing
-from calibrant.findings.decision import State, action_of
+from calibrant.findings.decision import State, action_of, loose_limit
 from calibrant.findings.words import rate
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
@@ -404,3 +406,18 @@ def test_an_example_counts_what_happened_and_estimates_what_will(rows):
         assert each.happened == pytest.approx(rows["y"][inside].mean())
         assert abs(each.estimate - each.predicted) < abs(each.happened - each.predicted) + 0.02
         assert f"about {rate(each.estimate)} happen" in found.answer.headline or each not in found.answer.examples
+
+
+def test_a_limit_is_loose_beyond_the_default_or_the_rarer_rate():
+    assert loose_limit(0.3, 0.3, 0.02) is None
+    assert loose_limit(0.3, 0.3, 0.03) == "The limit is looser than the default, 2 points."
+    assert "predicting 1 everywhere would be within" in loose_limit(0.9, 0.9, 0.1)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_which_of_two_searches_calls_a_segment_off(monkeypatch, by_name):
+    segment = SimpleNamespace(key=("a",), reject=by_name)
+    stub = SimpleNamespace(found_segments=1, segmented_by=("place",), segments=[segment], level=0.05)
+    monkeypatch.setattr(decision, "_proved", lambda *_: {frozenset({"place = a"}): not by_name})
+    first, second = ("by name", "in the search")[:: 1 if by_name else -1]
+    assert decision.disagreement(stub).startswith(f"place = a is off by more than noise {first} and not {second}, ")

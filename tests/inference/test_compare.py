@@ -8,6 +8,7 @@ import pytest
 import calibrant
 from calibrant import InputError, compare_calibration
 from calibrant.inference import compare_all
+from calibrant.inference.comparison.pairwise import PairwiseComparison
 from calibrant.measures.registry import measures
 
 MEASURES = list(measures())
@@ -277,3 +278,17 @@ def test_a_permuted_forecast_is_compared_the_same_whichever_is_named_first():
     other[some] = v[rng.permutation(some)]
     one, two = (compare_calibration(y, *pair, random_state=0, n_resamples=99) for pair in ((v, other), (other, v)))
     assert one == two.swapped()
+
+
+@pytest.mark.parametrize(
+    ("better", "said"),
+    [
+        ((), "no predictor is proved better calibrated than another at level 0.05"),
+        ((("a", "b"),), "a is better calibrated than b (level 0.05 for all together)"),
+        ((("a", "b"), ("a", "c")), "a is better calibrated than all others at level 0.05"),
+        ((("a", "c"), ("b", "c")), "a is better calibrated than c; b is better calibrated than c (level 0.05 for all"),
+    ],
+)
+def test_what_is_said_of_pairs(better, said):
+    values = {"a": 0.1, "b": 0.2, "c": 0.3}
+    assert PairwiseComparison(values, {}, {}, better, 0.05).summary().startswith(said)

@@ -215,3 +215,11 @@ def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
     scale = (w * y).sum() + (w * v).sum()
     by_rows = smooth._by_rows(sample.prediction, sample.residual())
     assert abs(value - by_rows) <= 2e-15 * scale / (y.size if weight is None else weight.sum())
+
+
+def test_many_rows_of_event_rates_are_no_labels(monkeypatch):
+    rng = np.random.default_rng(0)
+    y_prob, y_true = rng.random(40), rng.choice([0.25, 0.75], 40)
+    expected = smooth_calibration_error(y_true, y_prob)
+    monkeypatch.setattr(smooth, "_MANY", 1)
+    assert smooth_calibration_error(y_true, y_prob) == pytest.approx(expected, abs=1e-15)

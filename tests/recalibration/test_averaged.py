@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -330,3 +331,17 @@ def test_one_value_that_errs_moves_no_neighbour(value, n, rate):
     mean, spread = curve.moments(curve.log_odds(np.array([value])))
     assert abs(expit(curve.log_odds(np.array([value])) + mean)[0] - y[:n].mean()) < smooth
     assert (spread > 0.0).all()
+
+
+def test_a_design_effect_is_of_the_sums_of_groups():
+    rng = np.random.default_rng(0)
+    group, count, weight = rng.integers(0, 5, 60), rng.integers(1, 4, 60), rng.uniform(0.5, 2.0, 60)
+    rate = rng.uniform(0.1, 0.6, 60)
+    rows = SimpleNamespace(
+        y_prob=rate, y_true=rng.binomial(count, rate).astype(float), count=count, weight=weight, group=group
+    )
+    fitted = AveragedScaling()
+    fitted._map = lambda v: v
+    lacks = [sum((weight * (rows.y_true - count * rate))[group == each]) for each in range(5)]
+    variance = sum(weight[k] ** 2 * count[k] * rate[k] * (1.0 - rate[k]) for k in range(60))
+    assert fitted._design_effect(rows) == pytest.approx(sum(each**2 for each in lacks) / variance, rel=1e-12)

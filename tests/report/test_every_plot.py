@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 import calibrant
 from calibrant.report import DistanceChainDisplay
+from calibrant.report.look import COLOURS, STYLE, colour
 
 Y, P = calibrant.synthetic.temperature_family(600, 0.5, random_state=0)
 MODELS = {"before": P, "after": P**1.3}
@@ -181,3 +182,14 @@ def test_a_triptych_of_two_models_stands_on_axes_of_ones_own(tmp_path):
     alone.savefig(tmp_path / "three.svg")
     assert all(f">{ax.get_title()}<" in (tmp_path / "three.svg").read_text() for ax in alone.axes)
     assert unread(alone) == []
+
+
+def test_pages_have_colours_of_their_own():
+    with mpl.rc_context(STYLE | {"axes.prop_cycle": mpl.cycler(color=["k", "k", "k"])}):
+        assert {name: colour(name) for name in COLOURS} == COLOURS
+
+
+def test_panels_of_one_of_several_models_have_no_numbers_in_their_titles():
+    found = of("murphy", "before")
+    named, alone = ([ax.get_title() for ax in found.plot_triptych(name=name).axes] for name in ("before", None))
+    assert named == [each.partition(":")[0] for each in alone] != alone

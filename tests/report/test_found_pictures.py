@@ -110,3 +110,8 @@ def test_cells_of_values_that_are_not_drawn_are_left_out():
 def test_a_class_has_the_colour_of_its_direction_where_it_is_found(name, direction, colour):
     each = SimpleNamespace(name=name, direction=direction)
     assert segments._colour(each, {"found"}) == (colour if name == "found" else "bars")
+
+
+def test_ends_of_a_listed_range_lose_their_words():
+    assert segments._short("f from 1 to 2", "f") == "1 to 2"
+    assert segments._short("f from a", "f") == "from a"

@@ -1,5 +1,7 @@
 """What part of the axis a picture shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -7,7 +9,7 @@ from scipy.special import expit, logit
 from calibrant import audit, corp_decomposition
 from calibrant.findings.regions import Region
 from calibrant.report.diagram import _draw_examples, figure
-from calibrant.report.frame import beyond, limits, near_an_end
+from calibrant.report.frame import beyond, heights, limits, near_an_end
 
 
 def audited(low, high, n=300):
@@ -80,3 +82,14 @@ def test_a_probability_is_told_as_a_number_or_by_its_distance_from_an_end(value)
         assert told == pytest.approx(tail, rel=0.5)
     else:
         assert float(said) == pytest.approx(value, rel=5e-4)
+
+
+def test_heights_in_log_odds_have_equal_margins_in_log_odds():
+    rng = np.random.default_rng(0)
+    v = np.tile([0.1, 0.5], 100)
+    table = audit((rng.random(v.size) < v).astype(float), v, n_resamples=0, random_state=0).reliability
+    table = replace(table, axis="log-odds")
+    low, high = 1e-6, 0.99
+    bottom, top = logit(heights(table, low, high, [low, high]))
+    pad = 0.06 * (logit(high) - logit(low)) + 0.1
+    assert (bottom, top) == pytest.approx((logit(low) - pad, logit(high) + pad))

@@ -266,7 +266,7 @@ def draw_belt(belt: CalibrationBelt, ax: Axes | None, **several: Any) -> Axes:
     """Draw curve and belt against the diagonal."""
     ax = ax if ax is not None else new_axes()
     most = float(belt.prediction[-1])
-    end = 1.0 if most > 0.5 else min(1.0, 1.3 * most)
+    end = 1.0 if most > 0.5 else 1.3 * most
     if look := Look(**several):
         return _draw_named_curve(belt, ax, look, end, f"p = {belt.pvalue:.2g}")
     ax.plot([0.0, end], [0.0, end], color=colour("muted"), lw=1, dashes=(4, 3), label="ideal")
