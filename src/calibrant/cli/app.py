@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -31,6 +31,7 @@ from calibrant.progress import Progress
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
+    from calibrant.findings.matching import Source
     from calibrant.findings.results import Audit
     from calibrant.findings.tables import Audited
     from calibrant.tables.table import Table
@@ -290,6 +291,7 @@ def _compare_files(
 ) -> Comparison:
     """Compare the audits of files by their rows, or by the items that these are about."""
     from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
+    from calibrant.findings.matching import Source, matching_in_words
     from calibrant.inference.comparison.items import IN_ORDER
 
     progress("Comparison")
@@ -302,17 +304,40 @@ def _compare_files(
     parts = audits, [each.rows for each in audited]
     for problem in very_same(titles, parts[1]):
         tell(problem)
-    pairs = zip(inputs, audited, strict=True)
-    ids = items if items == IN_ORDER else [_items(table, each, items) for table, each in pairs]
+    sources = [
+        None if each.rows is None else Source(table, name, each.audit.columns)
+        for table, name, each in zip(inputs, titles, audited, strict=True)
+    ]
+    ids = items if items == IN_ORDER else [None if each is None else each.items(items) for each in sources]
+    logs = isinstance(ids, list) and items is None and None not in ids
+    conflict = None
+    if items in (None, IN_ORDER) and not logs and None not in sources:
+        conflict = _conflict(cast("list[Source]", sources), explicit=items is not None)
     how: dict[str, Any] = {
         "items": ids,
         "explicit": items is not None,
+        "conflict": conflict,
         "level": request.level,
         "seed": request.random_state,
     }
     result = compare(titles, *parts, groups=[each.groups for each in audited], **how)
     refuse_idle_seed(result, given())
-    return result
+    if result.not_compared is not None:
+        return result
+    by = None if logs and result.same_items is not None else items or IN_ORDER
+    return replace(result, matching=matching_in_words(titles, audits[0].n_rows, by, given=items is not None))
+
+
+def _conflict(sources: Sequence[Source], *, explicit: bool) -> str | None:
+    """What a column of ids says against the order of rows; refused where that order was given."""
+    from calibrant.findings.matching import conflict_of_order, refuse_conflict
+
+    if explicit:
+        refuse_conflict(sources)
+    conflict = conflict_of_order(sources)
+    return (
+        None if conflict is None else f"outcomes are the same row by row, but {conflict[1]}. Say --items {conflict[0]}"
+    )
 
 
 def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
@@ -320,11 +345,6 @@ def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
     periods = [period for each in audits for period in each.periods]
     readings = [each.reading if reference is None else each.since_reference for each in periods]
     return any(each is not None and each.reject for each in readings)
-
-
-def _items(table: Table, audited: Audited, name: str | None) -> list[Any] | None:
-    """Ids of what a table's rows are about; None where there are none, or no rows to be compared."""
-    return None if audited.rows is None else table.items(name, audited.audit.columns["y_prob"])
 
 
 def _tell_of(file: str, sentence: str) -> None:

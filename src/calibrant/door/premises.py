@@ -126,6 +126,8 @@ class Premises(Result):
     perhaps_sampled : tuple of int, or None
         In how many of so many rows the event came, where rows may have been chosen by it (docs/weights.md); None where
         nothing says so.
+    matching : str or None
+        How rows of a file and its baseline were matched, in a sentence; None where there is no baseline.
     loose_limit : str or None
         That a constant prediction would pass the limit, in a sentence; None where it would not.
     anytime : bool
@@ -174,6 +176,7 @@ class Premises(Result):
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
     perhaps_sampled: tuple[int, int] | None = None
+    matching: str | None = None
     loose_limit: str | None = None
     anytime: bool = False
     n_before: int = 0
@@ -192,6 +195,7 @@ class Premises(Result):
             "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
             "limit": self._limit(),
             "max_worse": self._max_worse(),
+            "matching": self.matching,
             "independence": self._independence(),
             "batches": "No row is taken to be in two batches." if self.anytime else None,
             "grown": self._grown(),

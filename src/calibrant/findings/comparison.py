@@ -47,6 +47,7 @@ class Comparison(Finding):
     # number of items that all were asked about, with outcomes of their own; None where outcomes are the same
     same_items: int | None = None
     n_differing: int | None = None  # in how many of these not all outcomes are equal
+    matching: str | None = None  # of several files, how their rows were matched, in a sentence
 
     def __repr__(self) -> str:
         """The headline."""
@@ -191,6 +192,7 @@ class Comparison(Finding):
             for sentence in audit.premises.sentences:
                 names.setdefault(sentence, []).append(name)
         all_of = [sentence for sentence, of in names.items() if len(of) == len(self.names)]
+        all_of += [] if self.matching is None else [self.matching]
         return *all_of, *(f"{', '.join(of)}: {sentence}" for sentence, of in names.items() if len(of) < len(self.names))
 
     def facts(self) -> list[tuple[str, ...]]:
@@ -292,13 +294,15 @@ def compare(
     groups: Sequence[IntArray | None] = (),
     items: Sequence[Any] | str | None = None,
     explicit: bool = False,
+    conflict: str | None = None,
     level: float = 0.05,
     seed: int | None = None,
 ) -> Comparison:
     """Set audits side by side; where all are of the same rows or items, in the same groups, test the differences.
 
     `items` are ids of what each audit's rows are about, None where unknown, or that rows follow one another alike;
-    `explicit` says that the user gave them. Raises InputError if items do not match, or were given without effect.
+    `explicit` says that the user gave them. `conflict` says why rows are not the same though outcomes are. Raises
+    InputError if items do not match, or were given without effect.
     """
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
@@ -321,6 +325,7 @@ def compare(
         raise InputError("items", "are for files of single, unweighted rows with outcomes of 0 or 1, none left out")
     group = groups[0] if groups else None
     why_not = why_not or _not_of_the_same_rows(names, audits, rows, groups, by_items=same_items is not None)
+    why_not = why_not or (None if explicit else conflict)
     if why_not is None and same_items is not None:
         try:
             result, pairs = _of_items(names, cast("Sequence[Rows]", rows), group, level, seed)

@@ -22,6 +22,14 @@ from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
+from calibrant.findings.matching import (
+    SharedIds,
+    Source,
+    matching_in_words,
+    others_in_words,
+    refuse_conflict,
+    shared_ids,
+)
 from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
@@ -38,7 +46,8 @@ from calibrant.gate.table import (
 )
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, gate_from_ends
-from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, Predictor, not_worse
+from calibrant.inference.comparison.items import IN_ORDER, matched
+from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, Predictor, not_worse, same_rows
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.segments.gate_bounds import BoundedSegments, bounded_in_table
@@ -127,7 +136,12 @@ def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tupl
         listener.stage("Baseline")
         name = Path(request.baseline).name
         now = _Compared(table, names, read, _side(read))
-        compared = _compared(now.side, before.side, name, request, shares)
+        side, same_items, matching = _matched(now, before, request, name)
+        compared = _compared(now.side, side, name, request, shares, same_items=same_items)
+        if compared.way == "proved" and request.items is not None:
+            ways = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
+            raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=ways)
+        listener.premise("matching", None if compared.way == "proved" else matching)
         if compared.way == "two samples" and not (compared.same or request.distinct):
             _refuse_shared(now, before, name)
         listener.premise("baseline", name)
@@ -258,7 +272,68 @@ def _very_same(now: Predictor, before: Predictor) -> bool:
     return all(np.array_equal(*pair) for pair in columns)
 
 
-def _compared(now: Predictor, before: Predictor, name: str, request: GateRequest, shares: int) -> NotWorse:
+def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str) -> tuple[Predictor, bool, str | None]:
+    """The baseline with its rows in the order of FILE's items, if both are of the same, and how they were matched.
+
+    Ids that are the same in both are used without being told, but for numbers of rows, which other rows have too.
+    """
+    (one, other), names, items = (now.side.rows, before.side.rows), ("FILE", name), request.items
+    if one is None or other is None or max(one.y_prob.size, other.y_prob.size) > MOST_RESAMPLED:
+        return before.side, False, None
+    sizes, bad = (one.y_prob.size, other.y_prob.size), request.exclude_bad
+    sources = Source(now.table, "FILE", now.names, bad), Source(before.table, name, before.names, bad)
+
+    def by(how: str | None, place: IntArray) -> tuple[Predictor, bool, str]:
+        rows = other.take(place)
+        return Predictor(rows.sample, rows=rows), True, matching_in_words(names, sizes[0], how, given=True)
+
+    if items == IN_ORDER:
+        matched(IN_ORDER, None, sizes)
+        refuse_conflict(sources)
+        if same_rows(one, other):
+            raise InputError("items", "have no effect: outcomes are the same, row by row")
+        return by(IN_ORDER, np.arange(sizes[0]))
+    if items is not None:
+        return by(items, _places(sources, items, sizes))
+    if request.distinct:
+        return before.side, False, None
+    documents, others = (each.items(None) for each in sources)
+    if documents is not None and others is not None and set(documents) == set(others):
+        return by(None, matched(documents, others, sizes))
+    for ids in shared_ids(*sources):
+        if ids.numbers_rows and (sizes[0] != sizes[1] or ids.first[0] != ids.second[0] or same_rows(one, other)):
+            continue
+        if ids.same and not ids.numbers_rows:
+            return by(ids.column, _places(sources, ids.column, sizes))
+        if ids.n_shared:
+            raise _perhaps_same_items(ids, name)
+    if same_rows(one, other):
+        return before.side, False, matching_in_words(names, sizes[0], IN_ORDER, given=False)
+    return before.side, False, others_in_words(name)
+
+
+def _places(sources: tuple[Source, Source], column: str, sizes: tuple[int, int]) -> IntArray:
+    """For each row of FILE that of the same item among the baseline's."""
+    try:
+        return matched(sources[0].items(column), sources[1].items(column), sizes)
+    except InputError as problem:
+        of = sources[problem.argument == "items_b"].name
+        raise InputError("items", f"of {of}: {problem.problem}", allowed=problem.allowed) from None
+
+
+def _perhaps_same_items(ids: SharedIds, name: str) -> InputError:
+    """Of ids that stand in both files, of which it is not known whether they tell items."""
+    of = f"{ids.n_shared:,} of {counted(len(ids.second), 'value')} of column {ids.column} stand in FILE too"
+    if ids.same:
+        ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
+    else:
+        ways = "keep the rows of the same items in both files"
+    return InputError("baseline", f"{name!r}: {of}", allowed=f"{ways}; --distinct says that all rows are other ones")
+
+
+def _compared(
+    now: Predictor, before: Predictor, name: str, request: GateRequest, shares: int, *, same_items: bool
+) -> NotWorse:
     limit = request.max_worse
     if limit is None:  # what an audit takes to be too small to matter
         mean = dot(now.sample.mass(), now.sample.prediction)
@@ -271,6 +346,7 @@ def _compared(now: Predictor, before: Predictor, name: str, request: GateRequest
         default_limit=request.max_worse is None,
         level=request.level,
         shares=shares,
+        same_items=same_items,
     )
     return replace(comparison, same=_very_same(now, before))
 

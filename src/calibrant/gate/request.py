@@ -34,13 +34,13 @@ GATE = (
         "so far",
         f"file {ROLES} max_regret threshold groups unweighted trials sampling_fractions time event horizon "
         "strata least_followed by find max_depth "
-        "baseline max_worse pos_label exclude_bad filesystem distinct",
+        "baseline max_worse items pos_label exclude_bad filesystem distinct",
         "cannot be used with --so-far, which says what a state proves and adds no rows",
     ),
     Idle("no state", "so_far", "needs --anytime STATE"),
     Idle("distance", "threshold", "needs --max-regret"),
     Idle("regret", "anytime", "needs --max-distance; a bound of regret holds for rows read once"),
-    Idle("regret", "by find max_depth baseline max_worse", "is of --max-distance only"),
+    Idle("regret", "by find max_depth baseline max_worse items", "is of --max-distance only"),
     Idle("no search", "max_depth", NO_SEARCH, SEARCH),
     TOO_DEEP,
     Idle(
@@ -48,6 +48,7 @@ GATE = (
         "max_worse",
         "says how much worse than a baseline is allowed; name it with --baseline",
     ),
+    Idle("no baseline", "items", "says how rows of FILE and of a baseline belong together; name it with --baseline"),
     Idle(
         "begun by one source",
         "distinct",
@@ -143,6 +144,13 @@ class GateRequest(CalibrationRequest):
         "share",
         "How much worse than the baseline: 0.02, or a tenth of the rarer outcome's rate if less.",
         "premises.max_worse",
+    )
+    items: str | None = option(
+        None,
+        "text",
+        "With --baseline: column of ids of the items that both are about; 'in order' for none.",
+        "premises.matching",
+        metavar="COLUMN",
     )
     anytime: Path | None = option(
         None,

@@ -62,7 +62,7 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
 def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: GateRequest, listener: Listener) -> None:
     """In which columns faults may be hidden that go under among all rows, and what looks at them."""
     classes = table.choose_classes(request.y_prob) or ()
-    used = {*names.values(), *classes, *request.by, *request.find}
+    used = {*names.values(), *classes, *request.by, *request.find, request.items}
     if request.unweighted:  # which were left out on purpose
         used.update(filter(may_hold_weights, table.columns))
     rest = tuple(name for name in table.columns if name not in used)

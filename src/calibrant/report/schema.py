@@ -50,6 +50,7 @@ def _(comparison: Comparison) -> dict[str, Any]:
         "pairs": None if comparison.pairs is None else _pairs(comparison.pairs),
         "not_compared": comparison.not_compared,
         "same_items": comparison.same_items,
+        "matching": comparison.matching,
         "audits": [as_dict(audit) for audit in comparison.audits],
     }
 

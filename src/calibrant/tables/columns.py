@@ -172,6 +172,15 @@ def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> tuple[list
     return usual, [name for name in free if name.lower().endswith(_ID) and name not in usual]
 
 
+_ITEMS = frozenset(("id", "uuid", "guid", "qid", "item", "question", "prompt", "document", "doc", "example"))
+"""Names of columns that tell what a row is about, beside those that end as ids do."""
+
+
+def item_columns(columns: Iterable[str]) -> list[str]:
+    """Columns whose names say that they tell items apart."""
+    return [name for name in columns if name.strip().casefold() in _ITEMS or name.casefold().endswith(_ID)]
+
+
 def _place(name: str) -> int:
     return _PERHAPS_GROUPS.index(name.lower())
 

@@ -244,14 +244,14 @@ class OpenedFile(InDuckDB):
         with of_file():
             return super().read(exclude_bad=exclude_bad, groups=groups, **request)
 
-    def items(self, name: str | None, beside: str) -> list[Any] | None:
+    def items(self, name: str | None, beside: Mapping[str, str], *, exclude_bad: bool = False) -> list[Any] | None:
         """As `Table.items`; of a log what tells its documents apart."""
-        if self.is_harness_log and beside not in self.columns:
+        if self.is_harness_log and beside.get("y_prob") not in self.columns:
             if name is not None:
                 raise InputError("items", LOG)
             return harness_items(self.files)
         with of_file():
-            return super().items(name, beside)
+            return super().items(name, beside, exclude_bad=exclude_bad)
 
     def ordered(self, names: Mapping[str, str]) -> Ordered:
         """Rows in order, with what their identities need."""

@@ -377,12 +377,13 @@ class Table(ABC):
         columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
         return Columns(*columns, names, roles.guessed, n_excluded=n_bad, groups=rank)
 
-    def items(self, name: str | None, beside: str) -> list[Any] | None:
-        """Ids of what rows are about, from a column beside that of predictions; None where there are none."""
+    def items(self, name: str | None, beside: Mapping[str, str], *, exclude_bad: bool = False) -> list[Any] | None:
+        """Ids of what rows are about, from a column beside outcomes and predictions; None where there are none."""
         if name is None:
             return None
         self.require([name], "items")
-        values: list[Any] = self.with_features({"y_prob": beside}, [name], "items").keys[name].to_pylist()
+        read = {argument: column for argument, column in beside.items() if argument in ("y_true", "y_prob")}
+        values: list[Any] = self.with_features(read, [name], "items", exclude_bad=exclude_bad).keys[name].to_pylist()
         return values
 
     def read_classes(

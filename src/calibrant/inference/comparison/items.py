@@ -210,6 +210,15 @@ def matched(
     return np.array([places[1][each] for each in sides[0].written])
 
 
+def compared_ids(items: Any, items_b: Any) -> tuple[list[Any], list[Any]] | None:
+    """Ids of both sides as `matched` compares them; None where one stands twice or is missing, or kinds differ."""
+    try:
+        sides = [_Ids.of(ids, len(ids), name) for ids, name in ((items, "items"), (items_b, "items_b"))]
+    except InputError:
+        return None
+    return (sides[0].written, sides[1].written) if sides[0].kind == sides[1].kind else None
+
+
 _EXACT = 2.0**53  # from it on several whole numbers are one float
 
 

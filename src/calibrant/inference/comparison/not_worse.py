@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.gate import Verdict, asked, rows_to_decide, verdict_of
 from calibrant.inference.bounds.one_event import Spread, lower_end, smooth_function
-from calibrant.inference.comparison.compare import compare_calibration_on_rows
+from calibrant.inference.comparison.compare import compare_calibration_on_rows, compare_items_on_rows
 from calibrant.measures.smooth import smooth_error_from_sample
 
 MOST_RESAMPLED = 200_000
@@ -26,7 +26,7 @@ _RESAMPLES = 199  # each takes the error of about four times the rows, and a gat
 _SEED = 0  # the same files get the same verdict
 _LEAST_ROWS = 8  # that can be halved
 
-Way = Literal["paired", "two samples", "proved"]
+Way = Literal["paired", "items", "two samples", "proved"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +66,9 @@ class NotWorse(Result):
         Rows of either.
     rows_needed : int or None
         About how many rows would decide, were the difference what it is now; None where decided, or where none would.
-    way : {"paired", "two samples", "proved"}
-        Of the same rows, of different ones, or from the ends that are proved of either error.
+    way : {"paired", "items", "two samples", "proved"}
+        Of the same rows; of the same items, with outcomes of either's own; of different rows; or from the ends that are
+        proved of either error.
     default_limit : bool
         Whether `max_worse` is the default for these rows, and was not given.
     same : bool
@@ -103,6 +104,7 @@ class NotWorse(Result):
         limit = f"{in_points(asked(self.max_worse))}{' (the default for these rows)' if self.default_limit else ''}"
         rows = {
             "paired": f"the same {counted(self.n_rows, 'row')}",
+            "items": f"the same {counted(self.n_rows, 'item')}, outcomes of either's own",
             "two samples": f"{counted(self.n_rows, 'row')} against {self.n_rows_baseline:,} others",
             "proved": f"{counted(self.n_rows, 'row')} against {self.n_rows_baseline:,}",
         }[self.way]
@@ -129,7 +131,7 @@ class NotWorse(Result):
             return ""
         if self.rows_needed is None:
             return "; it may be right at the limit, where no number of rows decides"
-        both = "" if self.way == "paired" else " on both sides"
+        both = "" if self.way in ("paired", "items") else " on both sides"
         return f"; {rows_to_decide(self.rows_needed, self.n_rows, both)}"
 
 
@@ -142,11 +144,12 @@ def not_worse(
     level: float,
     shares: int,
     default_limit: bool = False,
+    same_items: bool = False,
 ) -> NotWorse:
     """Compare two predictors: by a test of the same rows, or of different ones, or by the ends that are proved.
 
     "Beyond" takes one of so many `shares` of the level, at least two. Rows are the same where outcomes of both kinds
-    occur and follow each other alike.
+    occur and follow each other alike. With `same_items` rows are of the same items, one after the other.
     """
     way: Way
     two_sided = 2.0 * level / shares
@@ -155,16 +158,17 @@ def not_worse(
         own, other = now.interval(0.5 * level / shares), before.interval(0.5 * level / shares)
         ends = Interval(own.low - other.high, own.high - other.low)
     else:
-        way = "paired" if _same_rows(now.rows, before.rows) else "two samples"
-        comparison = compare_calibration_on_rows(
-            now.rows,
-            before.rows,
-            paired=way == "paired",
-            measure="smooth_calibration_error",
-            level=two_sided,
-            n_resamples=_resamples(two_sided),
-            random_state=_SEED,
-        )
+        way = "paired" if same_rows(now.rows, before.rows) else "items" if same_items else "two samples"
+        how: Any = {
+            "measure": "smooth_calibration_error",
+            "level": two_sided,
+            "n_resamples": _resamples(two_sided),
+            "random_state": _SEED,
+        }
+        if way == "items":
+            comparison = compare_items_on_rows([now.rows, before.rows], **how)[0, 1]
+        else:
+            comparison = compare_calibration_on_rows(now.rows, before.rows, paired=way == "paired", **how)
         moved, centre = now.moved + before.moved, comparison.statistic
         ends = Interval(comparison.interval.low - moved, comparison.interval.high + moved)
     verdict = verdict_of(ends, max_worse)
@@ -175,7 +179,8 @@ def not_worse(
     )  # fmt: skip
 
 
-def _same_rows(a: Rows, b: Rows) -> bool:
+def same_rows(a: Rows, b: Rows) -> bool:
+    """Whether outcomes of both kinds occur and follow each other alike."""
     alike = a.y_true.size == b.y_true.size and bool((a.y_true == b.y_true).all())
     return alike and 0.0 < float(a.y_true.mean()) < 1.0  # outcomes that are all equal tell no rows apart
 

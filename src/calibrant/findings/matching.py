@@ -1,0 +1,118 @@
+"""How rows of several tables belong together: by ids of what they are about, or in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from calibrant.door.errors import InputError
+from calibrant.door.values import counted
+from calibrant.inference.comparison.items import IN_ORDER, compared_ids
+from calibrant.tables.columns import item_columns
+from calibrant.tables.table import Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A table whose rows were read, what it is called, and argument -> column."""
+
+    table: Table
+    name: str
+    names: Mapping[str, str]
+    exclude_bad: bool = False
+
+    def items(self, column: str | None) -> list[Any] | None:
+        """Ids of its rows from a column, or of a log what tells its documents apart; None where there are none."""
+        return self.table.items(column, self.names, exclude_bad=self.exclude_bad)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedIds:
+    """A column of ids that two tables have, as it is compared; each id stands once in either."""
+
+    column: str
+    first: Sequence[Any]
+    second: Sequence[Any]
+
+    @property
+    def same(self) -> bool:
+        """Whether both have the same ids."""
+        return len(self.first) == len(self.second) and set(self.first) == set(self.second)
+
+    @property
+    def n_shared(self) -> int:
+        """Number of ids that both have."""
+        return len(set(self.first) & set(self.second))
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether it counts on from row to row in both, as numbers of rows do."""
+        return all(
+            all(str(each).isdecimal() for each in ids)
+            and all(int(late) == int(early) + 1 for early, late in pairwise(ids))
+            for ids in (self.first, self.second)
+        )
+
+    def conflict(self, names: tuple[str, str]) -> str | None:
+        """The first row whose id stands in another row of the second table, in words."""
+        place = {each: row for row, each in enumerate(self.second)}
+        for row, each in enumerate(self.first):
+            other = place.get(each, row)
+            if other != row:
+                return (
+                    f"column {self.column} says otherwise: row {row:,} of {names[0]} is {each}, which is row {other:,} "
+                    f"of {names[1]}"
+                )
+        return None
+
+
+def shared_ids(first: Source, second: Source) -> Iterator[SharedIds]:
+    """Columns that both have, are called as ids are, and in which each value stands once."""
+    used = {*first.names.values(), *second.names.values()}
+    for name in item_columns(first.table.columns):
+        if name in used or name not in second.table.columns:
+            continue
+        try:
+            ids = compared_ids(first.items(name), second.items(name))
+        except InputError:  # of values that no ids are
+            continue
+        if ids is not None:
+            yield SharedIds(name, *ids)
+
+
+def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
+    """The first column of ids that says that rows do not follow one another alike, and where, in words."""
+    for other in sources[1:]:
+        for ids in shared_ids(sources[0], other):
+            said = ids.conflict((sources[0].name, other.name))
+            if said is not None:
+                return ids.column, said
+    return None
+
+
+def refuse_conflict(sources: Sequence[Source]) -> None:
+    """Refuse an order of items that a column of ids contradicts."""
+    conflict = conflict_of_order(sources)
+    if conflict is not None:
+        column, said = conflict
+        ways = f"say --items {column}; if it tells no items, leave it out of one file"
+        raise InputError("items", f"are said to be in order, and {said}", allowed=ways)
+
+
+def matching_in_words(names: Sequence[str], n_rows: int, how: str | None, *, given: bool) -> str:
+    """How rows of files were matched: by a column, by documents of logs, or in order, and how many of each file."""
+    files = f"{', '.join(names[:-1])} and {names[-1]}"
+    rows = f"all {counted(n_rows, 'row')} of each of {files}"
+    if how == IN_ORDER:
+        why = "as was said (items)" if given else "for outcomes are the same row by row"
+        return f"Rows were matched in order, {why}: {rows}."
+    by = "documents of the logs" if how is None else f"column {how}"
+    return f"Rows were matched by {by}: {rows}."
+
+
+def others_in_words(name: str) -> str:
+    """That rows of a baseline are taken as others than FILE's, and what to say where they are not."""
+    ways = f"--items COLUMN, a column of ids, or --items '{IN_ORDER}'"
+    return f"Rows of {name} are taken as others than those of FILE. If both are of the same items, say {ways}."

@@ -1,0 +1,126 @@
+"""How rows of several files are matched: by ids, in order, or not at all; what says so, and what is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from calibrant.cli.app import app
+from calibrant.tables.columns import item_columns
+
+
+def run(*args):
+    done = CliRunner().invoke(app, [str(each) for each in args])
+    return done.exit_code, " ".join(done.stdout.split()), " ".join(done.stderr.split())
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """Questions with answers of two models: a; b in the same order, d in another, and its row numbers as ids."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p, q = rng.random(120), rng.random(120)
+    ids = 7 * np.arange(120) + 3
+    a = pd.DataFrame({"id": ids, "y_true": (rng.random(120) < p) * 1, "y_prob": p})
+    b = pd.DataFrame({"id": ids, "y_true": (rng.random(120) < q) * 1, "y_prob": 0.9 * q})
+    order = rng.permutation(120)
+    frames = {
+        "a": a,
+        "b": b,
+        "d": b.iloc[order],
+        "same": a.assign(y_prob=0.9 * p).iloc[order],
+        "part": b.assign(id=ids + 280),
+        "plain": b.drop(columns="id"),
+        "a_numbers": a.assign(id=np.arange(120)),
+        "b_numbers": b.assign(id=np.arange(120)),
+        "more_numbers": pd.concat([b, b.assign(y_prob=0.8 * q)]).assign(id=np.arange(240)),
+    }
+    for name, frame in frames.items():
+        frame.to_csv(f"{name}.csv", index=False)
+    return frames
+
+
+def test_columns_of_ids_go_by_their_names():
+    assert item_columns(["ID", "y", "question_id", "uuid", "idea", "day", "time"]) == ["ID", "question_id", "uuid"]
+
+
+def test_an_order_that_ids_contradict_is_refused(files):
+    # It was accepted in silence, and 120 items were compared with other ones.
+    row = int(np.flatnonzero(files["d"]["id"].to_numpy() == 3)[0])
+    for args in (("audit", "a.csv", "d.csv", "--resamples", 0), ("gate", "a.csv", "--baseline", "d.csv")):
+        code, _, said = run(*args, "--items", "in order")
+        name = "a.csv" if args[0] == "audit" else "FILE"
+        assert code == 2
+        assert f"column id says otherwise: row 0 of {name} is 3, which is row {row} of d.csv; say --items id" in said
+
+
+@pytest.mark.slow
+def test_how_items_were_matched_is_a_premise_of_a_comparison(tmp_path):
+    of = "all 120 rows of each of a.csv and"
+    for other, items, said in (("d.csv", ("--items", "id"), f"Rows were matched by column id: {of} d.csv."),):
+        result = json.loads(run("audit", "a.csv", other, *items, "--resamples", 0, "--html", "out.html", "--json")[1])
+        assert result["matching"] == said
+        assert said in (tmp_path / "out.html").read_text()
+
+
+@pytest.mark.slow
+def test_outcomes_that_are_alike_by_chance_of_their_order_are_not_compared_against_ids(files):
+    # Both sorted by outcome: "the same rows", of which nearly none were.
+    for name in ("a", "same"):
+        files[name].sort_values(["y_true", "y_prob" if name == "a" else "id"]).to_csv(f"{name}.csv", index=False)
+    _, said, _ = run("audit", "a.csv", "same.csv", "--resamples", 0)
+    assert "not compared row by row: outcomes are the same row by row, but column id says otherwise: row 0" in said
+    assert "Say --items id" in said
+
+
+def test_a_baseline_of_the_same_items_is_matched_by_their_ids():
+    # The same questions were "120 others", whatever their ids said.
+    code, said, _ = run("gate", "a.csv", "--baseline", "d.csv")
+    assert code != 2
+    assert "the same 120 items, outcomes of either's own" in said
+    assert "Rows were matched by column id: all 120 rows of each of FILE and d.csv." in said
+    result = json.loads(run("gate", "a.csv", "--baseline", "d.csv", "--json")[1])
+    assert result["premises"]["matching"].startswith("Rows were matched by column id")
+    alone = json.loads(run("gate", "a.csv", "--baseline", "b.csv", "--items", "id", "--json")[1])
+    assert result["checks"][1]["difference"] == alone["checks"][1]["difference"]  # in any order
+    assert "(the same 120 rows)" in run("gate", "a.csv", "--baseline", "same.csv")[1]
+
+
+def test_a_baseline_that_may_be_of_the_same_items_is_asked_about():
+    code, _, said = run("gate", "a_numbers.csv", "--baseline", "b_numbers.csv")
+    assert code == 2
+    assert "120 of 120 values of column id stand in FILE too; say --items id" in said
+    assert "the same 120 items" in run("gate", "a_numbers.csv", "--baseline", "b_numbers.csv", "--items", "id")[1]
+    apart = run("gate", "a_numbers.csv", "--baseline", "b_numbers.csv", "--distinct")[1]
+    assert "120 rows against 120 others" in apart
+    assert "matched" not in apart
+    code, _, said = run("gate", "a.csv", "--baseline", "part.csv")
+    assert code == 2
+    assert "80 of 120 values of column id stand in FILE too; keep the rows of the same items in both files" in said
+    assert run("gate", "a.csv", "--baseline", "part.csv", "--distinct")[0] != 2
+
+
+def test_rows_without_ids_are_said_to_be_taken_as_others():
+    for name in ("plain", "more_numbers"):
+        said = run("gate", "a_numbers.csv", "--baseline", f"{name}.csv")[1]
+        assert f"Rows of {name}.csv are taken as others than those of FILE. If both are of the same items, say" in said
+    said = run("gate", "a.csv", "--baseline", "plain.csv", "--items", "in order")[1]
+    assert "the same 120 items" in said
+    assert "Rows were matched in order, as was said (items)" in said
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--items", "id"), "name it with --baseline"),
+        (("--baseline", "b.csv", "--items", "question"), "there is no column 'question'"),
+        (("--baseline", "part.csv", "--items", "id"), "which the other side lacks, as it does 39 more"),
+        (("--baseline", "more_numbers.csv", "--items", "in order"), "120 on one side and 240 on the other"),
+    ],
+)
+def test_items_that_cannot_be_used_are_refused(args, said):
+    code, _, error = run("gate", "a.csv", *args)
+    assert code == 2
+    assert said in error
