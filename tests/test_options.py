@@ -177,6 +177,7 @@ VALUES = {
         "--max-depth": Value(("1",)),
         "--baseline": Value(("rows.csv",)),
         "--max-worse": Value(("0.3",)),
+        "--items": Value(("in order",)),
         "--junit": Value(("out.xml",)),
         "--summary": Value(("out.md",)),
     },

@@ -184,6 +184,7 @@ def test_the_table_of_values_has_every_field():
         "omissions": ("The distance: too many rows.",),
         "perhaps_groups": "patient",
         "perhaps_sampled": (1, 2),
+        "matching": "Rows were matched in order.",
         "loose_limit": "The limit is loose.",
         "anytime": True,
         "n_before": 12,

@@ -224,6 +224,7 @@ COMPARISON: dict[str, Any] = {
     ),
     "not_compared": "string|null",
     "same_items": "integer|null",
+    "matching": "string|null",
     "audits": ["audit"],
 }
 REGRET_RESULT = of(RegretBounds) | {  # bounds without a limit, as Python has them, are no gate's

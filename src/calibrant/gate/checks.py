@@ -332,7 +332,7 @@ def _perhaps_same_items(ids: SharedIds, name: str) -> InputError:
 
 
 def _compared(
-    now: Predictor, before: Predictor, name: str, request: GateRequest, shares: int, *, same_items: bool
+    now: Predictor, before: Predictor, name: str, request: GateRequest, shares: int, *, same_items: bool = False
 ) -> NotWorse:
     limit = request.max_worse
     if limit is None:  # what an audit takes to be too small to matter
