@@ -69,7 +69,10 @@ GIVEN = {
     "--distinct": ("rows", "twice", ("--distinct",), ["taken as distinct rows", "distinct"]),
 }
 """Of options that are premises, or of kinds of rows: the rows, the options, and what every output must say."""
-ELSEWHERE = {"audit": {"independence", "perhaps_sampled"}, "gate": {"limit"}}
+ELSEWHERE = {
+    "audit": {"independence", "perhaps_sampled", "perhaps_models", "perhaps_followed", "perhaps_strata"},
+    "gate": {"limit"},
+}
 """Premises that a page says in other words, beside what they are of."""
 OPTIONS = {option for names in GIVEN for option in names.split() if option.startswith("--")}
 NO_PREMISE = {
@@ -184,6 +187,7 @@ def test_the_table_of_values_has_every_field():
         "omissions": ("The distance: too many rows.",),
         "perhaps_groups": "patient",
         "perhaps_sampled": (1, 2),
+        "hints": {"perhaps_models": "If column model says which model predicted a row, look."},
         "matching": "Rows were matched in order.",
         "loose_limit": "The limit is loose.",
         "anytime": True,

@@ -126,6 +126,8 @@ class Premises(Result):
     perhaps_sampled : tuple of int, or None
         In how many of so many rows the event came, where rows may have been chosen by it (docs/weights.md); None where
         nothing says so.
+    hints : mapping of str to str
+        What columns suggest of rows, by their names and values: a sentence each, by its name.
     matching : str or None
         How rows of a file and its baseline were matched, in a sentence; None where there is no baseline.
     loose_limit : str or None
@@ -176,6 +178,7 @@ class Premises(Result):
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
     perhaps_sampled: tuple[int, int] | None = None
+    hints: Mapping[str, str] = field(default_factory=dict)
     matching: str | None = None
     loose_limit: str | None = None
     anytime: bool = False
@@ -186,6 +189,7 @@ class Premises(Result):
     def __post_init__(self) -> None:
         """Keep the mapping from being written to."""
         object.__setattr__(self, "columns", ReadOnly(self.columns))
+        object.__setattr__(self, "hints", ReadOnly(self.hints))
 
     @property
     def entries(self) -> Mapping[str, str]:
@@ -202,6 +206,7 @@ class Premises(Result):
             "distinct": "Sources were taken as distinct rows, as was asked (distinct)." if self.distinct else None,
             "perhaps_groups": self._perhaps_groups(),
             "perhaps_sampled": self._perhaps_sampled(),
+            **self.hints,
             "followed": None if self.followed is None else self.followed.summary(),
             "weights": self._weights() if self.followed is None else None,
             "trials": self._trials() if self.trials else None,

@@ -527,7 +527,10 @@ def standing(audit: Audit, *, alone: bool = True) -> str:
     told = not alone or (audit.perhaps_groups is not None and audit.answer.pvalue is not None)
     assumed = "; ".join([*([] if told else [f"{units} independent"]), *_how_known(audit)])
     said = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
-    return said if audit.perhaps_sampled is None or not alone else f"{said} {CHOSEN}"
+    if not alone:
+        return said
+    chosen = [] if audit.perhaps_sampled is None else [CHOSEN]
+    return " ".join([said, *chosen, *audit.hints.values()])
 
 
 def _how_known(audit: Audit) -> list[str]:

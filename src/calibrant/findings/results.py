@@ -215,6 +215,8 @@ class Audit(Finding):
     perhaps_groups : str or None
         Column of a table whose name suggests that its rows belong together, and in which values repeat, if no groups
         were given.
+    hints : mapping of str to str
+        What columns suggest of rows, by their names and values: a sentence each, by its name.
     perhaps_sampled : tuple of int, or None
         In how many of so many rows the event came, where rows may have been chosen by it; None where nothing says so.
     not_looked_at : tuple of str
@@ -289,6 +291,7 @@ class Audit(Finding):
     group_line: GroupLine | None = None
     perhaps_groups: str | None = None
     perhaps_sampled: tuple[int, int] | None = None
+    hints: Mapping[str, str] = field(default_factory=dict)
     found_segments: FoundSegments | None = None
     road: str | None = None
     not_looked_at: tuple[str, ...] = ()
@@ -310,6 +313,7 @@ class Audit(Finding):
         object.__setattr__(self, "measures", ReadOnly(self.measures))
         object.__setattr__(self, "tests", ReadOnly(self.tests))
         object.__setattr__(self, "columns", ReadOnly(self.columns))
+        object.__setattr__(self, "hints", ReadOnly(self.hints))
 
     def __repr__(self) -> str:
         """One short line that begins with the answer; `summary` is the page."""
@@ -367,6 +371,7 @@ class Audit(Finding):
             omissions=tuple(omissions),
             perhaps_groups=self.perhaps_groups,
             perhaps_sampled=self.perhaps_sampled,
+            hints=self.hints,
             distinct=self.distinct,
             complete=self.complete,
         )

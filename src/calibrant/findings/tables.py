@@ -24,6 +24,7 @@ from calibrant.door.rows import read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
+from calibrant.findings.hints import hints_of
 from calibrant.findings.parts import check_drift, in_parts
 from calibrant.findings.results import Audit
 from calibrant.findings.sketch import road_of, with_bounds
@@ -200,11 +201,14 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     single = rows.sample.binary and read.sample_weight is None and request.sampling_fractions is None
     groups = None if audit.n_groups is None else read.groups
     perhaps = None if groups is not None else table.perhaps_groups(read.names.values())
+    log = is_harness_log(table, request.y_true, request.y_prob)
+    hints = {} if log else hints_of(table, read.names, request, read.followed)
     audit = replace(
         audit,
         columns=read.names,
         n_excluded=read.n_excluded,
         perhaps_groups=perhaps,
+        hints=hints,
         pos_label=request.pos_label,
         followed=read.followed,
     )
@@ -358,7 +362,8 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
     title = request.title or table.name
     audit = audit_classes(sample, request, groups=groups, title=title, progress=listener.stage)
     perhaps = None if groups is not None else table.perhaps_groups({*read.names.values(), *columns})
-    return replace(audit, columns=read.names, perhaps_groups=perhaps)
+    used = {**read.names, **{f"class {name}": name for name in columns}}
+    return replace(audit, columns=read.names, perhaps_groups=perhaps, hints=hints_of(table, used, request))
 
 
 def say_excluded(n_rows: int, listener: Listener) -> None:

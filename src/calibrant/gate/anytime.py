@@ -548,7 +548,7 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
     gate.files = tuple(dict.fromkeys([*gate.files, *table.file_prints.values()]))[-_MOST_FILES:]
     gate.save(state)
     of_file: dict[str, Any] = {
-        name: entries[name] for name in ("not_looked_at", "searchable", "top_label") if name in entries
+        name: entries[name] for name in ("not_looked_at", "searchable", "top_label", "hints") if name in entries
     }
     for name, value in {**of_file, **_of_all_rows(gate)}.items():
         listener.premise(name, value)

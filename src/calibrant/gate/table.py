@@ -20,6 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
+from calibrant.findings.hints import hints_of
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
     is_harness_log,
@@ -57,6 +58,17 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     listener.stage("Bounds")
     with named_as_in_table(table, names):
         return decided(read, with_limit(read, request, listener), listener, classes_limit=request.max_distance)
+
+
+def _say_hints(
+    table: tables.Table, read: Read, names: Mapping[str, str], request: GateRequest, listener: Listener
+) -> None:
+    """What columns suggest of the rows, and what to do if it is so."""
+    classes = {f"class {name}": name for name in table.choose_classes(request.y_prob) or ()}
+    hints = hints_of(table, {**names, **classes}, request, getattr(read, "followed", None))
+    listener.premise("hints", hints)
+    for sentence in hints.values():
+        listener.hint(sentence)
 
 
 def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: GateRequest, listener: Listener) -> None:
@@ -103,6 +115,7 @@ def read_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     table.row_keys = request.by
     read, names = _read(table, request, listener)
     if names and not is_harness_log(table, request.y_true, request.y_prob):
+        _say_hints(table, read, names, request, listener)
         _say_not_looked_at(table, names, request, listener)
     return read, names
 

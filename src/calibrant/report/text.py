@@ -99,7 +99,7 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
         _heading(console, "What acting costs")
         _say(console, audit.cost_of_acting.summary())
     _parts(audit, console)
-    _premises(console, audit.premises.beside("independence", "perhaps_sampled"))
+    _premises(console, audit.premises.beside("independence", "perhaps_sampled", *audit.hints))
     if everything:
         _agreement(audit, console)
     else:

@@ -153,7 +153,14 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
         hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
     elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
         hint = ". That is one column: check that every line has as many fields as the first"
-    raise InputError(argument, f"cannot be guessed; name one of the columns: {listed(columns)}{hint}")
+    ways = None
+    if argument == "y_true" and (pair := follow_up_columns(free)) is not None:
+        time, event = pair
+        ways = Ways(
+            f"of rows followed for a time give time={time!r}, event={event!r} and horizon",
+            f"of rows followed for a time give --time {time} --event {event} --horizon T",
+        )
+    raise InputError(argument, f"cannot be guessed; name one of the columns: {listed(columns)}{hint}", allowed=ways)
 
 
 def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
@@ -169,7 +176,7 @@ def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> tuple[list
     """Columns without a role whose names say that rows may depend on one another, and other ids."""
     free = [name for name in columns if name not in roles]
     usual = sorted((each for each in free if each.lower() in _PERHAPS_GROUPS), key=_place)
-    return usual, [name for name in free if name.lower().endswith(_ID) and name not in usual]
+    return usual, [name for name in item_columns(free) if name not in usual and name.lower() not in _MODELS]
 
 
 _ITEMS = frozenset(("id", "uuid", "guid", "qid", "item", "question", "prompt", "document", "doc", "example"))
@@ -179,6 +186,46 @@ _ITEMS = frozenset(("id", "uuid", "guid", "qid", "item", "question", "prompt", "
 def item_columns(columns: Iterable[str]) -> list[str]:
     """Columns whose names say that they tell items apart."""
     return [name for name in columns if name.strip().casefold() in _ITEMS or name.casefold().endswith(_ID)]
+
+
+_MODELS = ("model", "model_name", "model_id", "llm", "predictor", "classifier", "algorithm")
+_TIMES = (
+    *("time", "duration", "followup", "follow_up", "followup_time", "follow_up_time", "survival_time", "time_to_event"),
+    *("tte", "futime"),
+)
+_CENSORING = ("censored", "censoring", "is_censored", "cens")
+_EVENTS = ("event", "status", "event_observed", "event_status", "fustat", *_CENSORING)
+_STRATA = (
+    *("age_group", "age_band", "sex", "gender", "ethnicity", "race", "region", "arm", "treatment", "stage", "cohort"),
+)
+"""Names of columns that say which model predicted a row; how long it was followed, and how that ended; and within what
+rows may leave alike, beside places."""
+
+
+def _named(columns: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Columns of these names in any case, in the order of the names."""
+    return sorted((each for each in columns if each.lower() in names), key=lambda each: names.index(each.lower()))
+
+
+def model_columns(columns: Iterable[str]) -> list[str]:
+    """Columns whose names say that they tell models apart."""
+    return _named(columns, _MODELS)
+
+
+def follow_up_columns(columns: Collection[str]) -> tuple[str, str] | None:
+    """A column of times that rows were followed for, and one of how that ended, by their names."""
+    times, events = _named(columns, _TIMES), _named(columns, _EVENTS)
+    return (times[0], events[0]) if times and events else None
+
+
+def tells_censoring(name: str) -> bool:
+    """Whether a column is 1 where the event did not come, by its name."""
+    return name.lower() in _CENSORING
+
+
+def strata_columns(columns: Iterable[str]) -> list[str]:
+    """Columns within whose values rows may leave alike, by their names: places first."""
+    return _named(columns, (*_PERHAPS_GROUPS, *_STRATA))
 
 
 def _place(name: str) -> int:

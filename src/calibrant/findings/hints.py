@@ -1,0 +1,115 @@
+"""What columns suggest of rows, by their names and values: a sentence each that says what to do if it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from calibrant.door.columns import FloatArray
+from calibrant.door.errors import InputError
+from calibrant.door.premises import Followed
+from calibrant.door.request import CalibrationRequest
+from calibrant.tables.columns import follow_up_columns, item_columns, model_columns, strata_columns, tells_censoring
+from calibrant.tables.table import Table
+
+_MOST_MODELS, _MOST_STRATA = 20, 50
+_LATEST = 1e8  # numbers above are seconds since 1970, and no time that anybody was followed
+
+
+def hints_of(
+    table: Table, names: Mapping[str, str], request: CalibrationRequest, followed: Followed | None = None
+) -> dict[str, str]:
+    """Name of each hint -> its sentence, for rows that were read; `names` is argument -> column."""
+    if table.summed:
+        return {}
+    used = {*names.values(), *request.keys, *request.find, *([] if request.groups is None else [request.groups])}
+    sentences = {
+        "perhaps_models": _models(table, used, request),
+        "perhaps_followed": None if request.horizon is not None else _followed(table, names, used, request),
+        "perhaps_strata": _strata(table, used, followed),
+    }
+    return {name: sentence for name, sentence in sentences.items() if sentence is not None}
+
+
+def _without(request: CalibrationRequest, what: str, options: Collection[str]) -> str:
+    """What to leave out first, of these options, where it takes no `what`."""
+    given = next((each for each in options if getattr(request, each, None)), None)
+    return "" if given is None else f"leave out --{given}, which takes no {what}, and "
+
+
+def _models(table: Table, used: Collection[str], request: CalibrationRequest) -> str | None:
+    """That rows may be of several models, one below the other."""
+    own = "give each model a file of its own"
+    for name in model_columns(table.columns):
+        n_values, _ = _counts(table, name)
+        if name in used or not 2 <= n_values <= _MOST_MODELS:
+            continue
+        alone = any(getattr(request, each, None) is not None for each in ("anytime", "max_regret"))
+        by = "" if alone else f', or say --by {name} (in Python by="{name}")'
+        return f"If column {name} says which model predicted a row, {own}{by}."
+    for name in item_columns(table.columns):
+        n_values, times = _counts(table, name)
+        if name not in used and n_values >= 2 and 2 <= times <= _MOST_MODELS:
+            return f"Each value of {name} stands in exactly {times} rows. If these are of {times} models, {own}."
+    return None
+
+
+def _counts(table: Table, name: str) -> tuple[int, int]:
+    """How many values a column has, and how often each stands in it, 0 where that differs."""
+    try:
+        rank = table.ranks(name, "groups")
+    except InputError:
+        return 0, 0
+    if (rank < 0).any():
+        return 0, 0
+    times = np.unique(rank, return_counts=True)[1]
+    return times.size, int(times[0]) if (times == times[0]).all() else 0
+
+
+def _followed(table: Table, names: Mapping[str, str], used: Collection[str], request: CalibrationRequest) -> str | None:
+    """That rows may have been followed for a time, so that some outcomes are not known."""
+    free = [name for name in table.columns if name not in used or name == names.get("y_true")]
+    columns = follow_up_columns(free)
+    if columns is None or columns[0] in used or request.trials is not None:
+        return None
+    time, event = (_numbers(table, name) for name in columns)
+    if time is None or event is None or not (time >= 0.0).all() or time.max() >= _LATEST or np.unique(time).size < 3:
+        return None
+    if not np.array_equal(np.unique(event), (0.0, 1.0)):
+        return None
+    return if_followed(*columns, _without(request, "horizon", ("anytime", "baseline", "by", "find")))
+
+
+def if_followed(time: str, event: str, first: str = "") -> str:
+    """What to do if one column says how long rows were followed, and the other how that ended."""
+    if tells_censoring(event):
+        made = f"make a column of 1 - {event}, and name it with --event beside --time {time} --horizon T"
+        return f"If column {time} says how long rows were followed, {first}{made} (in Python event, time, horizon)."
+    give = f"give --time {time} --event {event} --horizon T (in Python time, event, horizon)"
+    return f"If column {time} says how long rows were followed, {first}{give}."
+
+
+def _numbers(table: Table, name: str) -> FloatArray | None:
+    """Finite numbers of a column; None where it has others."""
+    try:
+        column: Any = np.asarray(table.arrays({"y_true": name})["y_true"])
+    except (InputError, TypeError, ValueError):
+        return None
+    if column.dtype.kind not in "biuf" or not column.size:
+        return None
+    numbers = column.astype(np.float64)
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _strata(table: Table, used: Collection[str], followed: Followed | None) -> str | None:
+    """That rows may leave in other ways in other values of a column."""
+    if followed is None or followed.strata is not None or not followed.n_unknown:
+        return None
+    for name in strata_columns(table.columns):
+        if name not in used and 2 <= _counts(table, name)[0] <= _MOST_STRATA:
+            return (
+                f'If followed rows leave alike only within one {name}, say --strata {name} (in Python strata="{name}").'
+            )
+    return None
