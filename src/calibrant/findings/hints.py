@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.door.errors import InputError
+from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Followed
 from calibrant.door.request import CalibrationRequest
+from calibrant.segments.request import Search
 from calibrant.tables.columns import follow_up_columns, item_columns, model_columns, strata_columns, tells_censoring
 from calibrant.tables.table import Table
 
+_FEW_COLUMNS = 3
 _MOST_MODELS, _MOST_STRATA = 20, 50
 _LATEST = 1e8  # numbers above are seconds since 1970, and no time that anybody was followed
 
@@ -22,7 +24,7 @@ def hints_of(
     table: Table, names: Mapping[str, str], request: CalibrationRequest, followed: Followed | None = None
 ) -> dict[str, str]:
     """Name of each hint -> its sentence, for rows that were read; `names` is argument -> column."""
-    if table.summed:
+    if table.summed or table.is_harness_log:
         return {}
     used = {*names.values(), *request.keys, *request.find, *([] if request.groups is None else [request.groups])}
     sentences = {
@@ -59,13 +61,10 @@ def _models(table: Table, used: Collection[str], request: CalibrationRequest) ->
 def _counts(table: Table, name: str) -> tuple[int, int]:
     """How many values a column has, and how often each stands in it, 0 where that differs."""
     try:
-        rank = table.ranks(name, "groups")
+        values = table.values_of(name)
     except InputError:
         return 0, 0
-    if (rank < 0).any():
-        return 0, 0
-    times = np.unique(rank, return_counts=True)[1]
-    return times.size, int(times[0]) if (times == times[0]).all() else 0
+    return (values.number, values.of_each) if values.rows == values.all_rows else (0, 0)
 
 
 def _followed(table: Table, names: Mapping[str, str], used: Collection[str], request: CalibrationRequest) -> str | None:
@@ -113,3 +112,23 @@ def _strata(table: Table, used: Collection[str], followed: Followed | None) -> s
                 f'If followed rows leave alike only within one {name}, say --strata {name} (in Python strata="{name}").'
             )
     return None
+
+
+def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *, exclude_bad: bool) -> tuple[str, ...]:
+    """The columns that are left, or none where a search of them would be refused, as of identifiers alone.
+
+    That is looked at where columns and rows are few.
+    """
+    if not 0 < len(rest) <= _FEW_COLUMNS or table.many:
+        return rest
+    from calibrant.segments.features import read_features
+
+    prediction = {"y_prob": names["y_prob"]}
+    try:
+        frame = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
+        read_features(frame.keys, {"y_true": None}, Search(option="find"))
+    except FileError:
+        return rest  # a search says which column is to be written otherwise, and how
+    except InputError:
+        return ()
+    return rest

@@ -17,14 +17,14 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
 from calibrant.door.censoring import LEAST_FOLLOWED, censored_outcomes
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
-from calibrant.door.errors import FileError, InputError, Ways
+from calibrant.door.errors import InputError, Ways
 from calibrant.door.premises import Followed
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
 from calibrant.door.rows import read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
-from calibrant.findings.hints import hints_of
+from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.parts import check_drift, in_parts
 from calibrant.findings.results import Audit
 from calibrant.findings.sketch import road_of, with_bounds
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from calibrant.measures.certificate import Certificate
 
 
-_FEW_COLUMNS = 3
 _OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
 """Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
@@ -147,26 +146,6 @@ def _naming_the_rest(table: Table, audit: Audit, request: AuditRequest) -> Audit
     return replace(audit, not_looked_at=searchable(table, audit.columns, rest, exclude_bad=request.exclude_bad))
 
 
-def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *, exclude_bad: bool) -> tuple[str, ...]:
-    """The columns that are left, or none where a search of them would be refused, as of identifiers alone.
-
-    That is looked at where columns and rows are few.
-    """
-    if not 0 < len(rest) <= _FEW_COLUMNS or table.many:
-        return rest
-    from calibrant.segments.features import read_features
-
-    prediction = {"y_prob": names["y_prob"]}
-    try:
-        frame = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
-        read_features(frame.keys, {"y_true": None}, Search(option="find"))
-    except FileError:
-        return rest  # a search says which column is to be written otherwise, and how
-    except InputError:
-        return ()
-    return rest
-
-
 def kinds_of(table: Table, y_true: str | None, y_prob: str | None) -> list[str]:
     """List the kinds of this table that decide which options have an effect."""
     if is_harness_log(table, y_true, y_prob):
@@ -201,14 +180,12 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     single = rows.sample.binary and read.sample_weight is None and request.sampling_fractions is None
     groups = None if audit.n_groups is None else read.groups
     perhaps = None if groups is not None else table.perhaps_groups(read.names.values())
-    log = is_harness_log(table, request.y_true, request.y_prob)
-    hints = {} if log else hints_of(table, read.names, request, read.followed)
     audit = replace(
         audit,
         columns=read.names,
         n_excluded=read.n_excluded,
         perhaps_groups=perhaps,
-        hints=hints,
+        hints=hints_of(table, read.names, request, read.followed),
         pos_label=request.pos_label,
         followed=read.followed,
     )

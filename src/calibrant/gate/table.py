@@ -20,7 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
-from calibrant.findings.hints import hints_of
+from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
     is_harness_log,
@@ -29,7 +29,6 @@ from calibrant.findings.tables import (
     read_rows,
     say_excluded,
     say_guessed,
-    searchable,
 )
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.gate.request import GateRequest

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +102,15 @@ class RowsWithFeatures:
         keys = told_apart(nw.from_native(pyarrow.table(self.keys), eager_only=True))[0]
         refuse_far(keys, "by")
         return keys
+
+
+class Values(NamedTuple):
+    """How many values a column has; rows with one; rows of each value, 0 where that differs; and all rows."""
+
+    number: int
+    rows: int
+    of_each: int
+    all_rows: int
 
 
 class Table(ABC):
@@ -247,14 +256,25 @@ class Table(ABC):
             return next(iter(usual), None)
         for name in (*usual, *([] if self.is_harness_log else ids)):
             try:
-                rank = self.ranks(name, "groups")
+                values = self.values_of(name)
             except InputError:  # what it holds is not known: it may be so, if it is called so
                 if name in usual:
                     return name
                 continue
-            if 1 < np.unique(rank[rank >= 0]).size < np.count_nonzero(rank >= 0):
+            if 1 < values.number < values.rows:
                 return name
         return None
+
+    def values_of(self, name: str) -> Values:
+        """How many values a column of keys has, and in how many rows; looked up once."""
+        known: dict[str, Values] = self.__dict__.setdefault("_values_of", {})
+        if name not in known:
+            rank = self.ranks(name, "groups")
+            count = np.bincount(rank[rank >= 0])
+            count = count[count > 0]
+            same = count.size > 0 and bool((count == count[0]).all())
+            known[name] = Values(count.size, int(count.sum()), int(count[0]) if same else 0, rank.size)
+        return known[name]
 
     @abstractmethod
     def with_features(
