@@ -58,6 +58,7 @@ def test_ids_that_stand_in_equally_many_rows_may_be_of_several_models(frame):
     ):
         assert audit_table(frame.assign(id=other), **FEW).hints == {}
     assert audit_table(long, groups="id", **FEW).hints == {}
+    assert audit_table(long.rename(columns={"id": "patient_id"}), **FEW).hints == {}  # two visits each
 
 
 def test_a_column_of_models_is_asked_about(frame):

@@ -12,7 +12,13 @@ from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Followed
 from calibrant.door.request import CalibrationRequest
 from calibrant.segments.request import Search
-from calibrant.tables.columns import follow_up_columns, item_columns, model_columns, strata_columns, tells_censoring
+from calibrant.tables.columns import (
+    follow_up_columns,
+    model_columns,
+    perhaps_groups,
+    strata_columns,
+    tells_censoring,
+)
 from calibrant.tables.table import Table
 
 _FEW_COLUMNS = 3
@@ -51,9 +57,9 @@ def _models(table: Table, used: Collection[str], request: CalibrationRequest) ->
         alone = any(getattr(request, each, None) is not None for each in ("anytime", "max_regret"))
         by = "" if alone else f', or say --by {name} (in Python by="{name}")'
         return f"If column {name} says which model predicted a row, {own}{by}."
-    for name in item_columns(table.columns):
+    for name in perhaps_groups(table.columns, used)[1]:  # ids, but of nobody and no place that has several rows
         n_values, times = _counts(table, name)
-        if name not in used and n_values >= 2 and 2 <= times <= _MOST_MODELS:
+        if n_values >= 2 and 2 <= times <= _MOST_MODELS:
             return f"Each value of {name} stands in exactly {times} rows. If these are of {times} models, {own}."
     return None
 
