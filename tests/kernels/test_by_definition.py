@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.kernels import lowess, regret_units
+from calibrant.kernels import lower_lift, lowess, regret_units
 
 SEEDS = range(20)
 
@@ -92,3 +92,17 @@ def test_nothing_gained_reaches_nothing_and_more_than_all_reaches_all():
     assert regret_units.reached.py_func(9.0, 0.2, 0.3, 0.5) == 1.0  # inside the root is less than 0
     assert regret_units.reached.py_func(1.3, 0.2, 0.0, 0.5) == 1.0
     assert np.isnan(regret_units.reached.py_func(np.nan, 0.2, 0.3, 0.5))
+
+
+def test_the_largest_violation_in_a_gap_is_that_of_a_fine_grid():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        a, b = np.sort(rng.random(2))
+        ends = [(r, r + (b - a) * rng.uniform(-1, 1)) for r in rng.uniform(-0.5, 0.5, 2)]
+        grid = np.linspace(a, b, 2001)
+        r0, r1 = (np.maximum(at_a - (grid - a), at_b - (b - grid)) for at_a, at_b in ends)
+        products = (1 - grid) * r0 + grid * r1
+        (a0, b0), (a1, b1) = ends
+        worst, where = lower_lift.violation_in_gap.py_func(a, b, a0, a1, b0, b1)
+        assert a <= where <= b
+        assert products.max() - 1e-12 <= worst <= products.max() + 3 * (b - a) / 2000

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -119,3 +120,14 @@ def test_a_kernel_is_called_where_the_folder_of_its_cache_is_full(tmp_path, monk
     monkeypatch.setattr(call, refuse)
     assert kernel(2) == 4
     assert refused
+
+
+def test_only_an_error_about_places_is_met_by_another_place(monkeypatch):
+    def fails(cache=True, **_):
+        if cache:
+            raise RuntimeError("numba's own")
+
+    monkeypatch.setattr(compiled, "_numba", lambda: SimpleNamespace(njit=fails, config=SimpleNamespace(CACHE_DIR="")))
+    monkeypatch.setattr(compiled, "_private_folder", lambda: None)
+    with pytest.raises(RuntimeError, match="numba's own"):
+        compiled._dispatched(lambda: None, {})
