@@ -151,9 +151,40 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
     for other in ({"y_true": "e"}, {"max_weight": 3.0}):
         with pytest.raises(InputError, match=f"{next(iter(other))}: cannot be used with a horizon"):
             audit_table(table, **of, **other)
-    for parts in ({"by": "s"}, {"drift": "s"}, {"find": "s"}):
-        with pytest.raises(InputError, match="horizon: is of all rows together"):
-            audit_table(table, **of, **parts)
+    with pytest.raises(
+        InputError, match=r"horizon: cannot be used with periods of drift.* with by="
+    ):
+        audit_table(table, **of, drift="s")
+
+
+def test_segments_of_rows_that_are_followed_are_tested_with_their_weights():
+    import pyarrow as pa
+
+    risk, time, event, stratum = followed(np.random.default_rng(0), 1_200)
+    kind = np.where(np.arange(1_200) < 400, "a", np.where(np.arange(1_200) < 1_190, "b", "few"))
+    told = np.where(kind == "a", 0.5 * risk, risk)
+    table = pa.table({"p": told, "t": time, "e": event, "s": stratum, "kind": kind})
+    of = {"y_prob": "p", "time": "t", "event": "e", "horizon": 1.0, "strata": "s", "random_state": 0, "n_resamples": 99}
+    found = audit_table(table, **of, by="kind", find=["kind", "s"])
+    known = censored_outcomes(time, event, 1.0, strata=stratum)
+    segments = {segment.key[0]: segment for segment in found.segments}
+    for name in ("a", "b"):
+        rows = np.flatnonzero((kind == name) & (known.sample_weight > 0.0))
+        y, w = known.y_true[rows], known.sample_weight[rows]
+        test = calibration_test(y, told[rows], sample_weight=w, random_state=0, n_resamples=99)
+        assert segments[name].reject == test.reject == (name == "a")
+        assert segments[name].n_rows == rows.size
+        assert segments[name].base_rate == pytest.approx(np.average(y, weights=w))
+        low, high = segments[name].bias_interval
+        assert (low > 0.0) == (name == "a")
+        assert low < segments[name].bias < high
+    assert segments["a"].direction == "too low"
+    assert segments["few"].pvalue is None
+    assert [each.conditions for each in found.found_segments.segments] == [("kind = a",)]
+    said = str(found.summary())
+    assert "not tested: an outcome is worth too few equal rows" in said
+    assert "alike in all segments" in str(found.premises)
+    assert audit_table(table, **of, by="s").segments[0].pvalue is not None  # strata may be segments
 
 
 def test_strata_may_be_the_groups_column():

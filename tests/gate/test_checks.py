@@ -808,3 +808,28 @@ def test_rows_that_may_depend_are_gated_by_groups_without_what_takes_none(option
         option == each for each in ("anytime", "baseline")
     ]
     assert ("without" in said[0]) == (option is not None)
+
+
+def test_segments_of_rows_that_are_followed_are_gated_with_their_weights(tmp_path):
+    rng = np.random.default_rng(0)
+    risk, left = rng.uniform(0.05, 0.6, 3_000), rng.uniform(0.2, 2.0, 3_000)
+    came = rng.exponential(1.0, 3_000) / -np.log1p(-risk)
+    kind = np.where(np.arange(3_000) < 1_500, "a", "b")
+    columns = {"p": np.where(kind == "a", 0.2 * risk, risk), "t": np.minimum(came, left), "e": (came <= left) * 1}
+    path = written(tmp_path / "rows.parquet", **columns, kind=kind)
+    found = gated(path, by=("kind",), find=("kind",), time="t", event="e", horizon=1.0, y_prob="p", least_followed=0.4)
+    verdicts = {check.name: check.result.verdict for check in found.checks}
+    assert verdicts["kind = a"] == "beyond"
+    assert verdicts["kind = b"] != "beyond"
+    known = calibrant.censored_outcomes(columns["t"], columns["e"], 1.0, least_followed=0.4)
+    rows = known.known[kind[known.known] == "a"]
+    alone = calibration_gate(
+        known.y_true[rows],
+        columns["p"][rows],
+        sample_weight=known.sample_weight[rows],
+        max_weight=2.5,
+        max_distance=0.1,
+    )
+    assert found.checks[1].result.lower_distance.high >= alone.lower_distance.high  # at a share of the level
+    assert found.checks[1].result.n_rows == alone.n_rows
+    assert found.premises.followed.in_segments

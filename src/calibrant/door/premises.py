@@ -39,6 +39,8 @@ class Followed(Result):
     strata : str or None
         The column within whose values censoring is independent of events and predictions; None where all rows are
         taken alike.
+    in_segments : bool
+        Whether segments are looked at, in each of which this is taken to be so.
     """
 
     horizon: float
@@ -47,10 +49,12 @@ class Followed(Result):
     time: str
     event: str
     strata: str | None
+    in_segments: bool = False
 
     def summary(self) -> str:
         """Say what is taken as given."""
         within = "" if self.strata is None else f" within values of column {self.strata}"
+        within += ", alike in all segments" if self.in_segments else ""
         only = " If that holds only within values of a column, name it (strata)." if self.strata is None else ""
         return (
             f"Outcomes are of the event by {self.horizon:g} (horizon), from columns {self.time} and {self.event}. "

@@ -284,7 +284,6 @@ TOO_DEEP = Idle(
     "too deep", "max_depth", "is more columns than find names", Ways("name more with find=", "name more with --find")
 )
 OF_TIMES = "cannot be used with a horizon (--horizon): outcomes and weights are made of times and events"
-_NO_PARTS = "is of all rows together: the parts of them are not looked at by it"
 _OF_A_HORIZON = "needs a horizon, by which events count"
 CENSORED = (
     Idle(
@@ -344,9 +343,18 @@ AUDIT = (
             "left out": "rows are left out, which the checker does not do",
         }.items()
     ),
-    Idle("by", "horizon sampling_fractions", _NO_PARTS),
-    Idle("search", "horizon", _NO_PARTS),
-    Idle("drift", "horizon sampling_fractions", _NO_PARTS),
+    Idle(
+        "drift",
+        "horizon",
+        "cannot be used with periods of drift: the share that is followed is estimated from all of them",
+        Ways("name their column with by=", "name their column with --by"),
+    ),
+    Idle(
+        "fractions",
+        "reference",
+        "cannot be used with sampling fractions: rates are compared as they are in the file",
+        Ways("leave reference out", "leave --reference out"),
+    ),
     Idle("fractions", "sample_weight", "cannot be used with sampling fractions, which are weights themselves"),
     Idle("unweighted rows", "outcome_free_weights", "has no effect: there are no weights"),
     Idle("grouped", "outcome_free_weights", "has no effect: of rows in groups the signs of groups are drawn"),

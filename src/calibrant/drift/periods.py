@@ -230,6 +230,22 @@ def periods_of_groups(
     return periods
 
 
+def in_population(periods: Sequence[Period], groups: Groups) -> list[Period]:
+    """Periods whose evidence is of rows sampled by outcome, with rates of the population; `groups` are all weighted."""
+    of = {period.period: at for at, period in enumerate(periods)}
+    place = np.array([of[key] for key in groups.keys["_s0"].to_list()])
+    described = []
+    for at, period in enumerate(periods):
+        here = np.flatnonzero(place == at)
+        here = here[np.argsort(groups.index[here])]
+        sample = sample_from_cells(groups.index[here], groups.cells[here], RESOLUTION)
+        mean = dot(sample.mass(), sample.prediction)
+        rate = min(1.0, max(0.0, mean + float(sample.residual().sum())))
+        error = smooth_error_from_sample(sample)
+        described.append(replace(period, base_rate=rate, mean_prediction=mean, smooth_calibration_error=error))
+    return described
+
+
 def _missing(key: Any) -> bool:
     # The missing value of a data frame is equal to nothing, and not even unequal.
     return key is None or type(key).__name__ == "NAType" or key != key

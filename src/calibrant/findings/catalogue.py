@@ -536,7 +536,8 @@ def standing(audit: Audit, *, alone: bool = True) -> str:
 def _how_known(audit: Audit) -> list[str]:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
-        within = "" if audit.followed.strata is None else f" within {audit.followed.strata}"
+        within = " of their segment" if audit.followed.in_segments else ""
+        within += "" if audit.followed.strata is None else f" within {audit.followed.strata}"
         n, are = audit.followed.n_unknown, "is" if audit.followed.n_unknown == 1 else "are"
         return [f"{counted(n, 'row')} lost from sight {are} like all others{within}, in outcome and prediction"] * (
             n > 0

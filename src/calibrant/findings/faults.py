@@ -27,11 +27,11 @@ def said_of(file: str, argument: str = "file") -> Iterator[None]:
 def refuse_own_columns(names: Mapping[str, str], **keys: Collection[str | None]) -> None:
     """Raise if segments, periods or groups are to be made of a column that was read as something else.
 
-    Rows of one group may leave independently of event and prediction: its column may be that of strata.
+    Rows of one group, or segment, may leave independently of event and prediction: its column may be that of strata.
     """
     for option, columns in keys.items():
         for argument, name in names.items():
-            if name in columns and argument != option and (option, argument) != ("groups", "strata"):
+            if name in columns and argument not in (option, "strata"):
                 raise InputError(option, f"names {name!r}, the column that was read as {argument}")
 
 

@@ -367,7 +367,6 @@ class Audit(Finding):
             exclude_bad=self.exclude_bad,
             n_excluded=self.n_excluded,
             not_looked_at=self.not_looked_at,
-            searchable=self.followed is None,  # a search is of outcomes that were given
             omissions=tuple(omissions),
             perhaps_groups=self.perhaps_groups,
             perhaps_sampled=self.perhaps_sampled,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
-from calibrant.door.censoring import LEAST_FOLLOWED, censored_outcomes
+from calibrant.door.censoring import LEAST_FOLLOWED
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError, Ways
@@ -26,6 +26,7 @@ from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, 
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
 from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.parts import check_drift, in_parts
+from calibrant.findings.population import at_horizon
 from calibrant.findings.results import Audit
 from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.lazily import EXTRAS, optional
@@ -240,24 +241,17 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
 def _with_outcomes(table: Table, read: Columns, request: CalibrationRequest, horizon: float) -> Columns:
     """The rows whose outcome is known at a horizon, with weights for the others."""
     names = {_OF_A_HORIZON.get(argument, argument): name for argument, name in read.names.items()}
-    strata = None
     if request.strata is not None:
-        table.require([request.strata], "strata")
-        if table.summed:
-            raise InputError("strata", "cannot be used with a table that is read lazily; collect it first")
-        strata = table.ranks(request.strata, "strata")
-        if (strata < 0).any():
-            row = int(np.argmax(strata < 0))
-            raise InputError("strata", f"column {request.strata!r}: row {row} is missing", row=row)
         names["strata"] = request.strata
     least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
     try:
-        outcomes = censored_outcomes(read.sample_weight, read.y_true, horizon, strata=strata, least_followed=least)
+        outcomes = at_horizon(table, read.sample_weight, read.y_true, request)
     except InputError as problem:
         raise in_table(problem, table, names) from None
     known = outcomes.known
     if not known.size:
         raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
+    parts = bool(request.by or request.find)
     return replace(
         read,
         y_true=outcomes.y_true[known],
@@ -265,7 +259,7 @@ def _with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hor
         sample_weight=outcomes.sample_weight[known],
         names=names,
         groups=None if read.groups is None else read.groups[known],
-        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], request.strata),
+        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], request.strata, parts),
     )
 
 
@@ -498,13 +492,14 @@ def audit_table(
         Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent.
         Every statement about chance then goes by group, of segments and drift too. Only for tables whose rows are read.
     sampling_fractions : mapping, optional
-        Share of rows that were kept of each outcome, as for `audit`. Only for tables whose rows are read, without `by`
-        and `drift`.
+        Share of rows that were kept of each outcome, as for `audit`. Only for tables whose rows are read, and without
+        `reference`.
     outcome_free_weights : bool, default False
         As for `audit`; sums in cells are tested with weights only if this is declared.
     time, event, horizon, strata, least_followed : optional
         As for `censored_outcomes`, with names of columns. Outcomes are of the event by the horizon, and weights make up
-        for rows that left before. In the place of `y_true` and `sample_weight`.
+        for rows that left before, in all segments alike. In the place of `y_true` and `sample_weight`; not with
+        `drift`.
     max_weight : float, optional
         As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
     pos_label : label, optional

@@ -29,6 +29,7 @@ CELLS_MIX_WEIGHTS = (
     "weights may tell outcomes, and sums in cells do not say how. Read the rows one by one, or declare that weights "
     "say nothing of outcomes: --outcome-free-weights (in Python outcome_free_weights=True)"
 )
+NOT_TESTED = "not tested: an outcome is worth too few equal rows"
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions stands out."
 

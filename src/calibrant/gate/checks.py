@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.censoring import LEAST_FOLLOWED
 from calibrant.door.coding import equalities
 from calibrant.door.columns import IntArray, read_columns
 from calibrant.door.errors import FileError, InputError
@@ -30,6 +31,7 @@ from calibrant.findings.matching import (
     refuse_conflict,
     shared_ids,
 )
+from calibrant.findings.population import in_population, roles_of
 from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
@@ -52,6 +54,7 @@ from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.segments.gate_bounds import BoundedSegments, bounded_in_table
 from calibrant.segments.request import EVERY, LEAST_LEVEL, Search, named
+from calibrant.segments.search import taken_features
 from calibrant.sketch.bounds import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.sketch.cells import NATIVE_ROUNDING, numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
@@ -156,8 +159,12 @@ _SEGMENTED = "y_true", "y_prob", "sample_weight"
 
 def _most(request: GateRequest) -> float | None:
     """The most that a row, or a group, of a segment can weigh."""
+    if request.groups is not None:
+        return request.max_weight
+    if request.horizon is not None:
+        return 1.0 / (LEAST_FOLLOWED if request.least_followed is None else request.least_followed)
     fractions = read_fractions(request.sampling_fractions)
-    return request.max_weight if fractions is None or request.groups is not None else fractions.max_weight
+    return request.max_weight if fractions is None else fractions.max_weight
 
 
 def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares: int) -> BoundedSegments:
@@ -175,6 +182,11 @@ def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares:
     )
     level, most = request.level, _most(request)
     with named_as_in_table(table, names):
+        if request.horizon is not None:
+            groups = {"groups": names["groups"]} if "groups" in names else {}
+            features = taken_features(table, roles_of(names), search)
+            population = in_population(table, names, request, [*features, *groups.values()], "find")
+            table, columns, search = population.table, population.names | groups, replace(search, features=features)
         return bounded_in_table(table, columns, search, level=level, max_distance=limit, shares=shares, max_weight=most)
 
 
@@ -362,7 +374,7 @@ def segments_to_gate(table: Table, names: Mapping[str, str], request: GateReques
     """Name of each segment and its gate, in the order of its values."""
     columns = {argument: names[argument] for argument in _SEGMENTED if argument in names}
     if request.weighted:
-        return _of_rows(table, columns, request)
+        return _of_rows(table, columns if request.horizon is None else names, request)
     groups = table.groups(columns, request.by, FINE, exclude_bad=request.exclude_bad)
     return [
         (name, partial(_gate_of_cells, replace(groups, index=groups.index[rows], cells=groups.cells[rows]), request))
@@ -371,6 +383,9 @@ def segments_to_gate(table: Table, names: Mapping[str, str], request: GateReques
 
 
 def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
+    if request.horizon is not None:
+        population = in_population(table, names, request, _keys(request), "by")
+        table, names = population.table, population.names
     read = table.with_features(names, request.by, "by", exclude_bad=request.exclude_bad, groups=request.groups)
     if request.exclude_bad and read.group is not None:
         read = read.kept(read.group >= 0)
@@ -382,6 +397,11 @@ def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> li
         for name, rows in _parted(read.keys_in_a_frame(), np.zeros(weight.size, np.int64), request.by)
         if (weight[rows] != 0.0).any()  # rows without weight make no segment
     ]
+
+
+def _keys(request: GateRequest) -> list[str]:
+    """Columns of segments, and of groups."""
+    return [*request.by, *([] if request.groups is None else [request.groups])]
 
 
 def _parted(keys: Any, within: IntArray, by: tuple[str, ...]) -> list[tuple[str, IntArray]]:
@@ -413,6 +433,6 @@ def _gate_of_cells(groups: Groups, request: GateRequest, shares: int) -> GateRes
 def _gate_of_rows(columns: Mapping[str, Any], request: GateRequest, shares: int) -> GateResult:
     """Of rows in the segment; the part of a group weighs at most what a whole group may weigh."""
     assert request.max_distance is not None
-    how = {"max_weight": request.max_weight, "sampling_fractions": request.sampling_fractions}
-    sample, units = read_draws(**columns, **how)
+    most = request.max_weight if request.horizon is None else _most(request)
+    sample, units = read_draws(**columns, max_weight=most, sampling_fractions=request.sampling_fractions)
     return gate_from_ends(Ends.of(sample, request.level, units, shares=shares), request.max_distance, sample.n_rows)

@@ -67,12 +67,6 @@ GATE = (
     Idle("fractions", "sample_weight", "cannot be used with --sampling-fractions, which are weights themselves"),
     Idle("fractions", "max_weight", "has no effect: --sampling-fractions say what a row can weigh"),
     Idle("segments", "trials", _SEGMENTS, "write each trial as a row"),
-    Idle(
-        "segments",
-        "horizon",
-        _SEGMENTS,
-        "write the outcomes and weights of censored_outcomes to FILE, and name them with --sample-weight --max-weight",
-    ),
     Idle("baseline", "sample_weight trials groups sampling_fractions horizon", _BASELINE),
     Idle(
         "segments of single rows",

@@ -80,7 +80,7 @@ def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: G
     prediction = {"y_prob": classes[0] if classes else names["y_prob"]}
     if request.find == EVERY or not (rest := searchable(table, prediction, rest, exclude_bad=request.exclude_bad)):
         return
-    alone = request.trials, request.horizon, request.max_regret, request.anytime
+    alone = request.trials, request.max_regret, request.anytime
     can = not classes and all(each is None for each in alone)
     listener.premise("not_looked_at", rest)
     listener.premise("searchable", can)

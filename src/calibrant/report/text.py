@@ -20,6 +20,7 @@ from calibrant.findings.decision import rejected
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     NO_REGION,
+    NOT_TESTED,
     enough,
     number,
     percent,
@@ -212,7 +213,8 @@ def _segment(segment: Segment, chance: bool) -> str:
     low, high = outwards(*segment.lower_distance_bracket)
     if not chance or segment.bias_interval is None:
         name, rows = segment_name(segment), counted(segment.n_rows, "row")
-        return f"{name}: distance {low} to {high}, {rows}; outcome minus prediction {segment.bias:+.4f}"
+        why_not = f"; {NOT_TESTED}" if chance else ""
+        return f"{name}: distance {low} to {high}, {rows}; outcome minus prediction {segment.bias:+.4f}{why_not}"
     where = f", {segment_in_words(segment)}" if segment.reject else ""
     least, most = outwards(*segment.bias_interval, signed=True)
     return (

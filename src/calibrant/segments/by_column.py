@@ -7,7 +7,7 @@ __all__ = ["Segment", "calibration_by_segment"]
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ from calibrant.sketch.bounds import ARITHMETIC, Moments, moments_from_cells, sam
 from calibrant.sketch.cells import numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.tables.frames import OpenedFrame, groups_by
+
+if TYPE_CHECKING:
+    from calibrant.segments.row_tests import SegmentRows
 
 FloatArray = npt.NDArray[np.float64]
 RESOLUTION = 128
@@ -74,7 +77,8 @@ class Segment(Result):
         once with probability 1 - level, at any number of rows. None for event rates.
     pvalue : float
         Of the hypothesis that the segment is calibrated. Valid at any number of rows. None for event rates, and, with
-        all that follows and the interval before, for weights that may tell outcomes.
+        all that follows and the interval before, for weights that may tell outcomes. With a horizon it is None only
+        where an outcome is worth fewer than about ten equal rows.
     qvalue : float
         The same, adjusted for the number of segments (Benjamini and Hochberg; with groups, which may lie in several
         segments, Benjamini and Yekutieli). None for event rates.
@@ -216,7 +220,11 @@ def calibration_by_segment(
     keys = by if groups is None else [*by, groups]
     table.require(keys[len(by) :], "groups")
     cells = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
-    options = {"grouped": groups is not None, "exclude_bad": exclude_bad, "outcome_free": outcome_free_weights}
+    options: dict[str, Any] = {
+        "grouped": groups is not None,
+        "exclude_bad": exclude_bad,
+        "outcome_free": outcome_free_weights,
+    }
     return Results(segments_of_groups(cells, level, resolution, **options)[0], by)
 
 
@@ -228,10 +236,12 @@ def segments_of_groups(
     grouped: bool = False,
     exclude_bad: bool = False,
     outcome_free: bool = False,
+    rows: SegmentRows | None = None,
 ) -> tuple[list[Segment], list[tuple[tuple[Any, ...], int]]]:
     """Segments of groups, as `calibration_by_segment` has them; keys and rows of those whose rows have no weight.
 
-    `grouped`, the last key says what depends. Weighted rows in no groups are tested where weights are `outcome_free`.
+    `grouped`, the last key says what depends. Weighted rows in no groups are tested where weights are `outcome_free`,
+    or by the `rows` themselves.
     """
     in_groups = None
     if grouped:
@@ -260,9 +270,11 @@ def segments_of_groups(
         tests = _Tests(in_groups.pvalue, in_groups.where, in_groups.low_side, None, level, in_groups)
     elif not rates and (outcome_free or not _weights_differ(cells)):
         tests = _Tests(*segment_tails(index, cells, starts, resolution), level)
-    segments, found_at = [], []
+    segments: list[Segment | None] = []
+    found_at = []
     for i, (first, last) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         if weight[i] == 0.0:
+            segments.append(None)
             continue
         part = slice(first, last)
         sample = sample_from_cells(index[part], cells[part], resolution)
@@ -275,9 +287,12 @@ def segments_of_groups(
         if tests is not None:
             segment = tests.told(segment, i, sample.effective_rows, moments.misplaced, rounding)
         segments.append(segment)
+    if rows is not None and tests is None and not rates:
+        segments = rows.tested(segments, _places(groups.keys[order[starts].tolist()], rows.keys), level)
     count = np.add.reduceat(cells[:, sketching.COUNT], starts)
     weightless = [(labels[i], int(count[i])) for i in np.flatnonzero(weight == 0.0)]
-    return _worst_first(segments, found_at, (index, cells, resolution)), weightless
+    found = [each for each in segments if each is not None]
+    return _worst_first(found, found_at, (index, cells, resolution)), weightless
 
 
 def _worst_first(
@@ -343,6 +358,16 @@ def _numbered_as(keys: Any, others: Any) -> npt.NDArray[np.int64]:
     return numbers_of(nw.concat([keys, others]))[len(keys) :]
 
 
+def _places(keys: Any, others: Any) -> npt.NDArray[np.int64]:
+    """At which of these keys each of the others stands; all are there."""
+    import narwhals as nw
+
+    numbers = numbers_of(nw.concat([keys, others]))
+    place = np.zeros(numbers.max() + 1, np.int64)
+    place[numbers[: len(keys)]] = np.arange(len(keys))
+    return place[numbers[len(keys) :]]
+
+
 def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
     return list(column[rows.tolist()].to_list())
 
@@ -393,7 +418,7 @@ class _Tests:
 
 
 _BY_SIGNS, _PROVED = 0.99, 0.01  # of the error
-_RESAMPLES, _MOST_RESAMPLES, _AT_ONCE = 999, 19_999, 64
+_RESAMPLES, MOST_RESAMPLES, _AT_ONCE = 999, 19_999, 64
 _UNCLEAR = 5
 """Redraws, of the first 999, as large as what was seen, from which on more of them would decide nothing."""
 _LEAST_ADJUSTED = 0.01
@@ -453,7 +478,7 @@ def _redraws(n_segments: int) -> int:
     """Signs that are drawn at most, so that one segment can be found among as many (Benjamini and Yekutieli, 2001)."""
     harmonic = sum(1.0 / i for i in range(1, n_segments + 1))
     number = math.ceil(n_segments * harmonic / (_BY_SIGNS * _LEAST_ADJUSTED)) - 1
-    return min(max(_RESAMPLES, number), _MOST_RESAMPLES)
+    return min(max(_RESAMPLES, number), MOST_RESAMPLES)
 
 
 def _test(

@@ -1,0 +1,99 @@
+"""Rows of a table that stand for a population by weights: of sampling by outcome, or of a horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.door.censoring import LEAST_FOLLOWED, CensoredOutcomes, censored_outcomes
+from calibrant.door.columns import read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows, read_fractions
+
+if TYPE_CHECKING:
+    from calibrant.door.request import CalibrationRequest
+    from calibrant.tables.frames import OpenedFrame
+    from calibrant.tables.table import Table
+
+_OUTCOME, _PREDICTION, _WEIGHT, _CHANCE = (
+    f"calibrant_{each}" for each in ("outcome", "prediction", "weight", "chance")
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """The rows with their keys, as a table whose columns of numbers have names of their own."""
+
+    table: OpenedFrame
+    keys: Any  # the keys of the rows, as `Groups` has them
+    rows: Rows  # without groups
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Columns of outcomes, predictions and weights, by argument."""
+        return {"y_true": _OUTCOME, "y_prob": _PREDICTION, "sample_weight": _WEIGHT}
+
+    @property
+    def in_file(self) -> dict[str, str]:
+        """Columns of outcomes, and of their chances among rows that were sampled by outcome, without weights."""
+        return {"y_true": _OUTCOME, "y_prob": _CHANCE}
+
+
+def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
+    """The columns that can be no segments: strata can."""
+    return {argument: name for argument, name in columns.items() if argument != "strata"}
+
+
+def at_horizon(table: Table, time: Any, event: Any, request: CalibrationRequest) -> CensoredOutcomes:
+    """Outcomes and weights at a request's horizon, within its strata.
+
+    Raises InputError if a column cannot be used, or too few rows are followed.
+    """
+    strata, horizon = None, request.horizon
+    assert horizon is not None
+    if request.strata is not None:
+        table.require([request.strata], "strata")
+        if table.summed:
+            raise InputError("strata", "cannot be used with a table that is read lazily; collect it first")
+        strata = table.ranks(request.strata, "strata")
+        if (strata < 0).any():
+            row = int(np.argmax(strata < 0))
+            raise InputError("strata", f"column {request.strata!r}: row {row} is missing", row=row)
+    least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
+    return censored_outcomes(time, event, horizon, strata=strata, least_followed=least)
+
+
+def in_population(
+    table: Table, columns: Mapping[str, str], request: CalibrationRequest, keys: Sequence[str], option: str
+) -> Population:
+    """Read rows with their keys, and what they weigh; `columns` are those that were used, and `option` named the keys.
+
+    Raises InputError as reading does.
+    """
+    from calibrant.tables.frames import frame_of
+
+    if request.horizon is not None:
+        names = {"y_true": columns["event"], "y_prob": columns["y_prob"], "sample_weight": columns["time"]}
+    else:
+        names = {argument: columns[argument] for argument in ("y_true", "y_prob")}
+    read = table.with_features(names, list(keys), option, exclude_bad=request.exclude_bad)
+    if request.horizon is not None:
+        outcomes = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
+        read = read.kept(outcomes.sample_weight > 0.0)
+        known = outcomes.known
+        y, v, w = read_columns(outcomes.y_true[known], read.arrays["y_prob"], outcomes.sample_weight[known])
+        chance = v
+    else:
+        y, v, _ = read_columns(read.arrays["y_true"], read.arrays["y_prob"], None)
+        fractions = read_fractions(request.sampling_fractions)
+        assert fractions is not None
+        w, chance = fractions.weight_of(y), fractions.chance_in_file(v)
+    numbers = {_OUTCOME: y, _PREDICTION: v, _WEIGHT: w, _CHANCE: chance}
+    weight = w if request.horizon is not None else None
+    rows = Rows.of(y, v, weight, sampling_fractions=request.sampling_fractions)
+    columns_of_keys = read.keys_in_a_frame()
+    numbered = columns_of_keys.rename({name: f"_s{at}" for at, name in enumerate(columns_of_keys.columns)})
+    return Population(frame_of(numbers, read.keys), numbered, rows)

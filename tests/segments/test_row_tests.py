@@ -1,0 +1,58 @@
+"""Segments and periods of rows that were sampled by outcome: tests of the file's chances, in the population's terms."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from calibrant import InputError, audit_table, calibration_drift, calibration_test
+from calibrant.door.weights import SamplingFractions
+
+FRACTIONS = {0: 0.1, 1: 1.0}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Rows kept by outcome; predictions of kind b are half of what they should be, from day 4 on."""
+    rng = np.random.default_rng(0)
+    chance = rng.uniform(0.02, 0.4, 9_000)
+    kind, day = rng.choice(["a", "b"], 9_000), np.repeat(np.arange(9), 1_000)
+    event = rng.random(9_000) < chance
+    told = np.where((kind == "b") & (day > 3), 0.5 * chance, chance)
+    kept = rng.random(9_000) < np.where(event, 1.0, 0.1)
+    return {"y": event[kept] * 1, "p": told[kept], "kind": kind[kept], "day": day[kept]}
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    of = {"y_true": "y", "y_prob": "p", "sampling_fractions": FRACTIONS, "random_state": 0, "n_resamples": 99}
+    return audit_table(pa.table(rows), **of, by="kind", drift="day")
+
+
+def test_segments_are_tested_at_the_chances_in_the_file(rows, found):
+    for segment in found.segments:
+        mask = rows["kind"] == segment.key[0]
+        y, v = rows["y"][mask], rows["p"][mask]
+        weight = np.where(y == 1, 1.0, 10.0)
+        test = calibration_test(y, v, sampling_fractions=FRACTIONS, random_state=0, n_resamples=99)
+        assert segment.pvalue == pytest.approx(test.pvalue)
+        assert segment.base_rate == pytest.approx(np.average(y, weights=weight))
+        assert segment.reject == (segment.key == ("b",))
+        off = y - v - segment.bias
+        reach = np.sqrt(2.0 * np.log(2.0 * 2 / 0.05) * ((weight * off) ** 2).sum()) / weight.sum()
+        assert segment.bias_interval.high - segment.bias == pytest.approx(reach)
+
+
+def test_periods_bet_on_the_chances_in_the_file(rows, found):
+    chance = SamplingFractions.read(FRACTIONS).chance_in_file(rows["p"])
+    in_file = calibration_drift(pa.table({**rows, "p": chance}), y_true="y", y_prob="p", by="day")
+    assert [each.reading for each in found.periods] == [each.reading for each in in_file]
+    assert next(each.period for each in found.periods if each.reading.reject) > 3
+    day = rows["day"] == 5
+    weight = np.where(rows["y"] == 1, 1.0, 10.0)[day]
+    assert found.periods[5].base_rate == pytest.approx(np.average(rows["y"][day], weights=weight))
+    assert found.periods[5].mean_prediction == pytest.approx(np.average(rows["p"][day], weights=weight))
+
+
+def test_a_reference_is_refused_with_a_way_out(rows):
+    with pytest.raises(InputError, match="reference: cannot be used with sampling fractions"):
+        audit_table(pa.table(rows), y_true="y", y_prob="p", sampling_fractions=FRACTIONS, drift="day", reference=0)
