@@ -151,13 +151,11 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
     for other in ({"y_true": "e"}, {"max_weight": 3.0}):
         with pytest.raises(InputError, match=f"{next(iter(other))}: cannot be used with a horizon"):
             audit_table(table, **of, **other)
-    with pytest.raises(
-        InputError, match=r"horizon: cannot be used with periods of drift.* with by="
-    ):
+    with pytest.raises(InputError, match=r"horizon: cannot be used with periods of drift.* with by="):
         audit_table(table, **of, drift="s")
 
 
-def test_segments_of_rows_that_are_followed_are_tested_with_their_weights():
+def test_segments_of_rows_that_are_followed_are_tested_with_their_weights(tmp_path):
     import pyarrow as pa
 
     risk, time, event, stratum = followed(np.random.default_rng(0), 1_200)
@@ -184,7 +182,16 @@ def test_segments_of_rows_that_are_followed_are_tested_with_their_weights():
     said = str(found.summary())
     assert "not tested: an outcome is worth too few equal rows" in said
     assert "alike in all segments" in str(found.premises)
-    assert audit_table(table, **of, by="s").segments[0].pvalue is not None  # strata may be segments
+    found.to_html(tmp_path / "report.html")
+    assert "not tested</td>" in (tmp_path / "report.html").read_text()
+    in_groups = table.append_column("site", pa.array(np.arange(1_200) // 4))
+    by_site = audit_table(in_groups, **of, groups="site", by="s", find="kind")  # strata may be segments
+    assert by_site.segments[0].n_groups > 90
+    undrawn = audit_table(table, **{**of, "n_resamples": 0}, by="kind")
+    assert "Tests of segments: nothing was drawn again, or each has too few rows of an outcome." in str(
+        undrawn.premises
+    )
+    assert [each.conditions for each in by_site.found_segments.segments] == [("kind = a",)]
 
 
 def test_strata_may_be_the_groups_column():

@@ -53,6 +53,14 @@ def test_periods_bet_on_the_chances_in_the_file(rows, found):
     assert found.periods[5].mean_prediction == pytest.approx(np.average(rows["p"][day], weights=weight))
 
 
+def test_labels_are_read_with_their_segments(rows):
+    labels = {**rows, "y": np.where(rows["y"] == 1, "yes", "no")}
+    of = {"sampling_fractions": FRACTIONS, "n_resamples": 99, "random_state": 0, "pos_label": "yes"}
+    found = audit_table(pa.table(labels), y_true="y", y_prob="p", **of, by="kind", find="kind")
+    assert {each.key for each in found.segments if each.reject} == {("b",)}
+    assert [each.conditions for each in found.found_segments.segments] == [("kind = b",)]
+
+
 def test_a_reference_is_refused_with_a_way_out(rows):
     with pytest.raises(InputError, match="reference: cannot be used with sampling fractions"):
         audit_table(pa.table(rows), y_true="y", y_prob="p", sampling_fractions=FRACTIONS, drift="day", reference=0)

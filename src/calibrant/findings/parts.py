@@ -91,7 +91,7 @@ def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: Audi
     try:
         if request.horizon is not None:
             features = taken_features(table, roles_of(columns), search)
-            population = in_population(table, columns, request, [*features, *_groups_of(columns)], "find")
+            population = in_population(table, columns, request, [*features, *_groups_of(columns).values()], "find")
             table, columns = population.table, {**population.names, **_groups_of(columns)}
             search = replace(search, features=features)
         return found_in_table(table, as_weights(columns), search)

@@ -25,7 +25,7 @@ from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
-from calibrant.findings.words import CELLS_MIX_WEIGHTS, not_looked_at, number, proved
+from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, not_looked_at, number, proved
 from calibrant.inference.bounds.gate import GateResult, most_in_short
 from calibrant.inference.bounds.population import PopulationBounds
 from calibrant.lazily import MissingLibraryError, above
@@ -343,7 +343,8 @@ class Audit(Finding):
         if self.weightless_segments:
             omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; their rows have no weight.")
         if self.segments and not (self.rates or self.segments_tested):
-            omissions.append(f"Tests of segments: {CELLS_MIX_WEIGHTS}.")
+            by_rows = self.followed is not None or self.fractions_given
+            omissions.append(f"Tests of segments: {NO_SEGMENT_TESTED if by_rows else CELLS_MIX_WEIGHTS}.")
         return Premises(
             level=self.level,
             max_distance=self.max_distance,

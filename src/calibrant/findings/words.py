@@ -30,6 +30,7 @@ CELLS_MIX_WEIGHTS = (
     "say nothing of outcomes: --outcome-free-weights (in Python outcome_free_weights=True)"
 )
 NOT_TESTED = "not tested: an outcome is worth too few equal rows"
+NO_SEGMENT_TESTED = "nothing was drawn again, or each has too few rows of an outcome"
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions stands out."
 

@@ -121,6 +121,9 @@ class OpenedFrame(Table):
         groups: str | None = None,
     ) -> RowsWithFeatures:
         """Columns as the table holds them, those of features as Arrow, and groups as numbers."""
+        if self.pos_label is not None and "y_true" in names:
+            labelled = self._labelled(names["y_true"])
+            return labelled.with_features(names, features, option, exclude_bad=exclude_bad, groups=groups)
         self.require(features, option)
         more = [] if groups is None else [groups]
         table = self._eager({**names, **{name: name for name in [*features, *more]}})
