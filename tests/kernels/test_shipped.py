@@ -40,6 +40,7 @@ def folder(tmp_path, monkeypatch):
 def _compiles(kernel):
     """Whether a call has it compiled."""
     begun = []
+    compiled._numba()  # which tells listeners
     stop = compiled.when_compiling(begun.append)
     assert kernel(3.0) == 6.0
     stop()
