@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice, starmap
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -400,8 +400,6 @@ def _decoded(data: bytes, where: str) -> Stored:
         raise FileError("file", f"{where} {problem.problem}") from None
 
 
-_AT_ONCE = 1
-"""Sketches of a row group, of which a reader or a writer has one in memory."""
 _TOLD = 20
 """Files that are told one by one."""
 
@@ -528,13 +526,15 @@ def _keep_one(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> Writte
 
 
 def _keep_several(sketches: Iterator[tuple[Any, CalibrationSketch]], path: str | os.PathLike[str]) -> Written:
-    """Parquet with keys, rows and bytes of each sketch, in row groups of a few, under checksums."""
+    """Parquet with keys, rows and bytes of each sketch, a row group each, under checksums; one at a time is in memory."""
     import pyarrow
     import pyarrow.parquet
 
     keys, first = next(sketches)
     fields = [*keys.schema, pyarrow.field(ROWS, pyarrow.int64()), pyarrow.field(COLUMN, pyarrow.binary())]
     schema = pyarrow.schema(fields)
+    every = chain([(keys, first)], sketches)
+    del first
     counts: list[int] = []
 
     def row_of(key: Any, sketch: CalibrationSketch) -> Any:
@@ -544,9 +544,9 @@ def _keep_several(sketches: Iterator[tuple[Any, CalibrationSketch]], path: str |
 
     def write(file: Any) -> None:
         with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
-            rows = starmap(row_of, chain([(keys, first)], sketches))
-            while lot := list(islice(rows, _AT_ONCE)):
-                writer.write_table(pyarrow.concat_tables(lot))
+            for row in starmap(row_of, every):
+                writer.write_table(row)
+                del row  # while the next is made; a sketch takes some 10 MB in each form that it has
 
     write_whole_bytes(path, write)
     return Written(len(counts), sum(counts))
