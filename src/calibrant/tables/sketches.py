@@ -526,7 +526,7 @@ def _keep_one(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> Writte
 
 
 def _keep_several(sketches: Iterator[tuple[Any, CalibrationSketch]], path: str | os.PathLike[str]) -> Written:
-    """Parquet with keys, rows and bytes of each sketch, a row group each, under checksums; one at a time is in memory."""
+    """Parquet with keys, rows and bytes of each sketch, a row group each, under checksums; one is in memory at once."""
     import pyarrow
     import pyarrow.parquet
 
