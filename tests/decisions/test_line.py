@@ -153,3 +153,11 @@ def test_events_over_next_to_none_expected_have_an_interval_without_a_warning(sm
     found = observed_expected(held, line, 3.0, in_the_large(line, 3.0, robust_scales(held, line)))
     assert found.interval.low <= found.interval.high
     assert not np.isnan(found.interval.low)
+
+
+def test_the_shift_of_weights_is_what_their_squares_add_to_the_log_odds():
+    y, w = np.array([0.0, 1.0, 1.0, 0.0, 0.0]), np.array([1.0, 3.0, 2.0, 1.5, 1.0])
+    held = Cases(y, np.full(5, 0.3), w, None, None)
+    shares = [(mass * y).sum() / mass.sum() for mass in (w**2, w)]
+    assert weight_shift(held) == pytest.approx(logit(shares[0]) - logit(shares[1]), abs=1e-9)
+    assert weight_shift(Cases(y, np.full(5, 0.3), None, None, None)) == 0.0

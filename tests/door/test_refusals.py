@@ -109,3 +109,9 @@ def test_values_are_shown_as_python_writes_them():
     assert _part(np.zeros(5)) == "<array of shape (5,)>"
     assert plain([np.float64(1.5), np.nan, np.inf, None, True]) == [1.5, None, None, None, True]
     assert plain({"a": (1,)}) == {"a": [1]}
+
+
+@pytest.mark.parametrize("number", [-1, 18.5, True, "many"])
+def test_a_band_may_have_no_resamples_and_its_refusal_says_so(number):
+    with pytest.raises(InputError, match="it must be a whole number, 0 for no band"):
+        arguments.check_band(0.1, number)

@@ -6,7 +6,7 @@ import json
 import pickle
 import threading
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -17,8 +17,9 @@ from calibrant.cli.app import app
 from calibrant.door.errors import FileError
 from calibrant.door.output import alone_with, write_whole
 from calibrant.door.sample import Sample
-from calibrant.gate.anytime import gate_so_far
+from calibrant.gate.anytime import _possible, gate_so_far
 from calibrant.gate.table import loose_limit_of
+from calibrant.inference.bounds.gate import Won
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.sketch.sketch import UNSEALED, is_whole, sealed
 
@@ -502,3 +503,19 @@ def test_what_is_said_of_a_loose_limit_is_of_the_rows_of_a_state(tmp_path, n):
     found = gate_so_far(tmp_path / "state")[1].loose_limit
     assert found == (loose_limit_of(gate._seen.sample, 0.4) if n else None)
     assert (found is None) == (n == 0)
+
+
+@pytest.mark.parametrize("name", ["weight", "total", "squares", "cross", "squared_weight"])
+def test_sums_of_a_state_are_possible_up_to_what_cells_may_add(name):
+    n = 100.0
+    possible = dict(zip(WON, (n, 0.0, n, 0.0, 0.0, n), strict=True))
+    assert _possible(Won(**possible), weighted=True)
+    most = {"weight": 1.1 * n / 1.1**0.5, "total": 1.1 * n, "squares": 2.2 * n, "cross": 1.1 * n}
+    most["squared_weight"] = 2.2 * n
+    assert _possible(Won(**{**possible, name: 0.999 * most[name]}), weighted=True)
+    assert not _possible(Won(**{**possible, name: 1.001 * most[name]}), weighted=True)
+    assert _possible(Won(**{**possible, "weight": 0.5, "squared_weight": 0.5}), weighted=True)
+    assert not _possible(Won(**{**possible, "weight": 1.2 * n, "squared_weight": 2.0 * n}), weighted=True)
+
+
+WON = [each.name for each in fields(Won)]

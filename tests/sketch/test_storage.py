@@ -252,3 +252,17 @@ def test_changed_bytes_are_an_error(seed):
         data[int(rng.integers(len(data)))] ^= int(rng.integers(1, 256))
     with pytest.raises(InputError, match="damaged"):
         CalibrationSketch.from_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("name", storage._RESTS.values())
+def test_a_rest_larger_than_rounding_is_refused(name):
+    whole = restored_table(CalibrationSketch(64).update([0, 1], [0.2, 0.7], sample_weight=[0.3, 0.7]))
+    storage._from_sound_table(whole)
+    at = whole.schema.get_field_index(name)
+    changed = whole.set_column(at, name, pa.array(np.full(whole.num_rows, 1e-3)))
+    with pytest.raises(InputError, match=f"{name}: is larger than rounding can be"):
+        storage._from_sound_table(changed)
+
+
+def restored_table(sketch):
+    return pa.ipc.open_file(pa.py_buffer(sketch.to_bytes())).read_all()
