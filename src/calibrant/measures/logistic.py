@@ -46,10 +46,10 @@ def fit_logistic(features: FloatArray, rate: FloatArray, mass: FloatArray, start
 
 
 def pooled_neighbours(
-    features: FloatArray, rate: FloatArray, mass: FloatArray
+    features: FloatArray, rate: FloatArray, mass: FloatArray, maximum: int = _POOLED
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Features, rates and masses of levels that are pooled with their neighbours, to at most 4,096."""
-    cut = np.arange(0, rate.size, -(-rate.size // _POOLED))
+    """Features, rates and masses of levels that are pooled with their neighbours, to at most so many."""
+    cut = np.arange(0, rate.size, -(-rate.size // maximum))
     total = np.add.reduceat(mass, cut)
     return np.add.reduceat(features * mass, cut, axis=1) / total, np.add.reduceat(rate * mass, cut) / total, total
 

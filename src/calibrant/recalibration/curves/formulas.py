@@ -219,6 +219,10 @@ class PolynomialCurve(Curve):
         )
 
 
+_ROUGHLY = 256
+"""Pooled neighbours that say which terms to try first."""
+
+
 def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[float, float, float]:
     """Coefficients (a, b, c) of the constrained fit; one row of features ties a and b together."""
     mean = dot(mass, rate)
@@ -229,8 +233,8 @@ def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[f
 
     # From the fewest terms to both, so that the fit without constraints is made only where its optimum is inside them.
     candidates: list[list[int]] = [[], [0], [1], [0, 1]] if units.shape[0] == 2 else [[], [0]]
-    if rate.size > MANY:  # what is best for pooled neighbours is tried first
-        candidates.insert(0, _best_terms(candidates, *pooled_neighbours(units, rate, mass), base)[0])
+    if rate.size > 8 * _ROUGHLY:  # what is best for pooled neighbours is tried first
+        candidates.insert(0, _best_terms(candidates, *pooled_neighbours(units, rate, mass, _ROUGHLY), base)[0])
     theta = _best_terms(candidates, units, rate, mass, base)[1]
     coefficient = np.maximum(theta[:-1], 0.0) / spread
     c = float(theta[-1] - coefficient @ centre)
