@@ -279,3 +279,19 @@ def test_other_groups_are_told_by_the_rows_that_they_part():
     assert "same order" not in found.headline
     names = compare(["a", "b"], audits, rows, groups=[group, group.max() - group])
     assert names.result is not None  # which number a group has says nothing
+
+
+def test_weights_for_rows_that_left_are_no_sampling_by_outcome():
+    # Where all who left did so after the last event, their weights had two values, and "sampled by outcome" was said.
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.6, 600)
+    event = rng.random(600) < p
+    left = ~event & (rng.random(600) < 0.3)
+    time = np.where(event, rng.uniform(0.01, 0.8, 600), np.where(left, 0.9, 2.0))
+    frame = pd.DataFrame({"y_prob": p, "time": time, "event": event * 1})
+    how = {"time": "time", "event": "event", "horizon": 1.0}
+    found = audit_table(frame, **how, **FEW)
+    assert found.premises.sampling_fractions is None
+    assert "sampled by outcome" not in found.summary().replace("\n", " ")
+    assert "sampled by outcome" not in found.tests["calibration_test"].result.premise
+    assert gated(frame, max_distance=0.1, **how).premises.sampling_fractions is None

@@ -124,3 +124,16 @@ def test_items_that_cannot_be_used_are_refused(args, said):
     code, _, error = run("gate", "a.csv", *args)
     assert code == 2
     assert said in error
+
+
+def test_an_order_that_documents_of_logs_contradict_is_refused_too(tmp_path):
+    sample = '{"doc_id": %d, "target": %d, "filtered_resps": [["%s", false], ["-1", false]], "acc": %d}'
+    for name, order in (("x", range(40)), ("z", range(39, -1, -1))):
+        lines = [sample % (i, i % 2, -2.0 + i / 20.0, i % 3 > 0) for i in order]
+        (tmp_path / f"samples_{name}.jsonl").write_text("\n".join(lines))
+    code, _, said = run("gate", "samples_x.jsonl", "--baseline", "samples_z.jsonl", "--items", "in order")
+    assert code == 2
+    assert "documents of the logs say otherwise: row 0 of FILE is 0, which is row 39 of samples_z.jsonl" in said
+    assert "leave out --items, and documents are matched" in said
+    said = run("gate", "samples_x.jsonl", "--baseline", "samples_z.jsonl")[1]
+    assert "Rows were matched by documents of the logs: all 40 rows" in said

@@ -30,9 +30,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedIds:
-    """A column of ids that two tables have, as it is compared; each id stands once in either."""
+    """Ids that two tables have in a column, as they are compared; each stands once in either.
 
-    column: str
+    `column` is None of the documents of logs.
+    """
+
+    column: str | None
     first: Sequence[Any]
     second: Sequence[Any]
 
@@ -49,7 +52,7 @@ class SharedIds:
     @property
     def numbers_rows(self) -> bool:
         """Whether it counts on from row to row in both, as numbers of rows do."""
-        return all(
+        return self.column is not None and all(
             all(str(each).isdecimal() for each in ids)
             and all(int(late) == int(early) + 1 for early, late in pairwise(ids))
             for ids in (self.first, self.second)
@@ -61,15 +64,17 @@ class SharedIds:
         for row, each in enumerate(self.first):
             other = place.get(each, row)
             if other != row:
-                return (
-                    f"column {self.column} says otherwise: row {row:,} of {names[0]} is {each}, which is row {other:,} "
-                    f"of {names[1]}"
-                )
+                ids = "documents of the logs say" if self.column is None else f"column {self.column} says"
+                return f"{ids} otherwise: row {row:,} of {names[0]} is {each}, which is row {other:,} of {names[1]}"
         return None
 
 
 def shared_ids(first: Source, second: Source) -> Iterator[SharedIds]:
-    """Columns that both have, are called as ids are, and in which each value stands once."""
+    """Documents of logs, or columns that both have, are called as ids are, and in which each value stands once."""
+    documents, others = first.items(None), second.items(None)
+    ids = None if documents is None or others is None else compared_ids(documents, others)
+    if ids is not None:
+        yield SharedIds(None, *ids)
     used = {*first.names.values(), *second.names.values()}
     for name in item_columns(first.table.columns):
         if name in used or name not in second.table.columns:
@@ -82,7 +87,7 @@ def shared_ids(first: Source, second: Source) -> Iterator[SharedIds]:
             yield SharedIds(name, *ids)
 
 
-def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
+def conflict_of_order(sources: Sequence[Source]) -> tuple[str | None, str] | None:
     """The first column of ids that says that rows do not follow one another alike, and where, in words."""
     for other in sources[1:]:
         for ids in shared_ids(sources[0], other):
@@ -97,7 +102,9 @@ def refuse_conflict(sources: Sequence[Source]) -> None:
     conflict = conflict_of_order(sources)
     if conflict is not None:
         column, said = conflict
-        ways = f"say --items {column}; if it tells no items, leave it out of one file"
+        ways = "leave out --items, and documents are matched"
+        if column is not None:
+            ways = f"say --items {column}; if it tells no items, leave it out of one file"
         raise InputError("items", f"are said to be in order, and {said}", allowed=ways)
 
 

@@ -210,6 +210,8 @@ def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, Floa
         outcome_free=request.outcome_free_weights,
         sampling_fractions=request.sampling_fractions,
     )
+    if read.followed is not None and rows.rows is not None:  # whatever values its weights have
+        rows = replace(rows, rows=replace(rows.rows, fractions=None))
     if rows.draws is None and (trials is not None or read.groups is not None or rows.sample.weights_differ):
         request.refuse("unbounded", *nothing_decided(request))
     return columns, trials, rows

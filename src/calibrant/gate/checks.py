@@ -309,9 +309,6 @@ def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str)
         return by(items, _places(sources, items, sizes))
     if request.distinct:
         return before.side, False, None
-    documents, others = (each.items(None) for each in sources)
-    if documents is not None and others is not None and set(documents) == set(others):
-        return by(None, matched(documents, others, sizes))
     for ids in shared_ids(*sources):
         if ids.numbers_rows and (sizes[0] != sizes[1] or ids.first[0] != ids.second[0] or same_rows(one, other)):
             continue
@@ -324,7 +321,7 @@ def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str)
     return before.side, False, others_in_words(name)
 
 
-def _places(sources: tuple[Source, Source], column: str, sizes: tuple[int, int]) -> IntArray:
+def _places(sources: tuple[Source, Source], column: str | None, sizes: tuple[int, int]) -> IntArray:
     """For each row of FILE that of the same item among the baseline's."""
     try:
         return matched(sources[0].items(column), sources[1].items(column), sizes)
@@ -335,7 +332,8 @@ def _places(sources: tuple[Source, Source], column: str, sizes: tuple[int, int])
 
 def _perhaps_same_items(ids: SharedIds, name: str) -> InputError:
     """Of ids that stand in both files, of which it is not known whether they tell items."""
-    of = f"{ids.n_shared:,} of {counted(len(ids.second), 'value')} of column {ids.column} stand in FILE too"
+    what = "documents" if ids.column is None else f"values of column {ids.column}"
+    of = f"{ids.n_shared:,} of {len(ids.second):,} {what} stand in FILE too"
     if ids.same:
         ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
     else:

@@ -286,6 +286,8 @@ def decided(
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
     columns = weighing["sample_weight"], trials, read.groups, False, fractions
     rows = Rows.of(read.y_true, read.y_prob, *columns)
+    if request.horizon is not None:
+        rows = replace(rows, fractions=None)  # whatever values its weights have
     return _check(
         gate,
         asides(
