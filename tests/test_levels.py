@@ -211,6 +211,7 @@ CALLS = {
     "gate, find, within": lambda: gated_table(find=("place",), max_distance=0.45),
     "gate, find, groups": lambda: gated_table(find=("place",), **OF_GROUPS),
     "gate, by groups": lambda: gated_table(by=("place",), **OF_GROUPS),
+    "gate, groups, within": lambda: gated_table(max_distance=0.9, **OF_GROUPS),
     "gate, weights": lambda: gated_table(**OF_WEIGHTS),
     "gate, regret": lambda: gated_table(("y", "p"), max_regret=0.1, max_distance=None),
     "gate, regret, weights": lambda: gated_table(max_regret=0.1, max_distance=None, **OF_WEIGHTS),
