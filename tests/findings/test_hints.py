@@ -72,14 +72,17 @@ def test_a_column_of_models_is_asked_about(frame):
     assert audit_table(frame.assign(model=np.arange(N) % 30), **FEW).hints == {}
 
 
-def test_rows_that_were_followed_for_a_time_are_asked_about(followed):
+def test_rows_that_were_followed_for_a_time_are_asked_about(followed, tmp_path):
     give = "give --time time --event event --horizon T (in Python time, event, horizon)"
     said = f"If column time says how long rows were followed, {give}."
     assert audit_table(followed, **FEW).hints == {"perhaps_followed": said}
     assert audit_table(followed, y_true="event", **FEW).hints == {"perhaps_followed": said}
     assert of_gate(followed) == ({"perhaps_followed": said}, [said, *of_gate(followed)[1][1:]])
-    beside = of_gate(followed, by=("age_group",))[0]["perhaps_followed"]
-    assert "leave out --by, which takes no horizon, and give --time time" in beside
+    assert of_gate(followed, by=("age_group",))[0]["perhaps_followed"] == said
+    before = tmp_path / "before.csv"
+    followed[["y_true", "y_prob"]].assign(y_prob=0.5).to_csv(before, index=False)
+    beside = of_gate(followed, baseline=str(before))[0]["perhaps_followed"]
+    assert "leave out --baseline, which takes no horizon, and give --time time" in beside
     way_out = audit_table(followed, time="time", event="event", horizon=1.0, **FEW)
     assert "perhaps_followed" not in way_out.hints
     ended = followed.assign(censored=1 - followed["event"]).drop(columns="event")

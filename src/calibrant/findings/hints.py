@@ -84,7 +84,7 @@ def _followed(table: Table, names: Mapping[str, str], used: Collection[str], req
         return None
     if not np.array_equal(np.unique(event), (0.0, 1.0)):
         return None
-    return if_followed(*columns, _without(request, "horizon", ("anytime", "baseline", "by", "find")))
+    return if_followed(*columns, _without(request, "horizon", ("anytime", "baseline")))
 
 
 def if_followed(time: str, event: str, first: str = "") -> str:
