@@ -105,7 +105,8 @@ def test_the_action_says_where_there_is_no_verdict(rows, tmp_path, given, named)
     done, outputs, summary = run(rows, tmp_path, max_distance="0.05", **given)
     assert done.returncode == 2
     assert outputs["verdict"] == "error"
-    assert "Exit code 2" in summary
+    assert "no verdict" in summary.lower()
+    assert ("Exit code 2" in summary) != (f"{named}' does not exist" in summary)  # where the command says why itself
     assert named in done.stderr
 
 

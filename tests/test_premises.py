@@ -16,7 +16,7 @@ from calibrant import CalibrationGate, audit_table, calibration_gate
 from calibrant.cli.app import app
 from calibrant.door.premises import Followed, Premises
 from calibrant.inference import regret_bounds
-from calibrant.inference.bounds.gate import rows_to_decide
+from calibrant.inference.bounds.tally import Tally, rows_to_decide
 from calibrant.report.text import page
 from tests import option_data
 from tests.test_options import NAMES
@@ -186,6 +186,8 @@ def test_the_table_of_values_has_every_field():
         "searchable": False,
         "omissions": ("The distance: too many rows.",),
         "perhaps_groups": "patient",
+        "ways_to_group": "say --groups patient --max-weight N",
+        "trials_vary": True,
         "perhaps_sampled": (1, 2),
         "hints": {"perhaps_models": "If column model says which model predicted a row, look."},
         "matching": "Rows were matched in order.",
@@ -206,6 +208,7 @@ def test_the_table_of_values_has_every_field():
         "n_rows_baseline": {"exclude_bad": True},
         "n_excluded_baseline": {"exclude_bad": True, "n_rows_baseline": 70},
         "default_worse": {"max_worse": 0.1},
+        "ways_to_group": {"perhaps_groups": "patient"},
         "fractions_given": {"sampling_fractions": (0.1, 1.0)},
         "outcome_free_weights": {"weighted": True},
         "drawn_again": {"weighted": True},
@@ -350,6 +353,6 @@ def test_a_gate_that_grows_names_its_largest_weight(visits):
 
 def test_rows_that_would_decide_are_told_by_one_number():
     for n, needed in itertools.product((300, 20_000, 123_456), (1.013, 1.4531, 3.7)):
-        said = rows_to_decide(int(n * needed), n)
+        said = rows_to_decide(Tally(n, int(n * needed)))
         assert len(re.findall(r"\d[\d,]*", said)) == 1
         assert "if the error stays as it is here" in said

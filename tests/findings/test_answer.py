@@ -28,7 +28,8 @@ from calibrant.findings.decision import (
 )
 from calibrant.findings.words import rate
 from calibrant.gate.asides import asides
-from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample, rows_to_decide
+from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
+from calibrant.inference.bounds.tally import Tally, rows_to_decide
 from calibrant.inference.testing.result import ImpossibleRows, TestResult
 from calibrant.report.html import bars, document
 from tests import contradictions
@@ -396,8 +397,8 @@ def test_what_the_default_limit_is_a_tenth_of(base, mean, limit, which):
     [(18_300, 300, True), (1_000_300, 300, True), (2_000_000, 300, False), (10**8, 10**7, True)],
 )
 def test_more_rows_than_anybody_has_are_no_number(rows, n, number):
-    assert ("about " in rows_to_decide(rows, n)) == number
-    assert ("more rows than is practical (over ten times as many)" in rows_to_decide(rows, n)) != number
+    assert ("about " in rows_to_decide(Tally(n, rows))) == number
+    assert ("more rows than is practical (over ten times as many)" in rows_to_decide(Tally(n, rows))) != number
 
 
 def test_a_bound_that_proves_more_than_the_test_is_told():

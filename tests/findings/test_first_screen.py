@@ -380,10 +380,11 @@ def test_trials_are_counted_as_outcomes_and_rows_as_rows():
     y = rng.binomial(trials, p**1.3) / trials
     found = audit(y, p, trials=trials, n_resamples=39)
     assert found.answer.headline.endswith(f"({trials.sum():,} outcomes).")
+    assert all(f"({each.n_rows:,} outcomes, " in each.summary() for each in found.regions)
+    assert f"; {trials.sum():,} outcomes)" in repr(found)
     frame = pd.DataFrame({"y": y, "p": p, "n": trials})
     said = gate_of(frame, trials="n", max_weight=14.0).checks[0].sentence
-    assert "3,000 rows" in said
-    assert f"({trials.sum():,} outcomes)" in said
+    assert said.endswith("3,000 rows). Too high on average: 25% predicted, 18% happened.")  # one number, not two
 
 
 def test_the_code_for_followed_rows_makes_their_outcomes():

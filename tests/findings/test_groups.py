@@ -25,6 +25,8 @@ from calibrant import (
 from calibrant.cli.app import app
 from calibrant.findings.arrays import given
 from calibrant.inference import regret_bounds
+from calibrant.report.html import document
+from calibrant.report.text import page
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -269,6 +271,7 @@ def test_exposures_are_asked_about(name):
         audit_table(table)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_hospitals_whose_signs_say_too_little_have_level_and_slope():
     """Forty hospitals with many events each: at their most dependent they count as fewer than thirty."""
     rng = np.random.default_rng(0)
@@ -280,6 +283,8 @@ def test_hospitals_whose_signs_say_too_little_have_level_and_slope():
     assert found.group_line.worth < 30
     assert "The calibration slope is " in found.answer.headline
     assert "No sign of error (" not in found.answer.headline
+    assert f"- Level and slope: {found.group_line.both}" in " ".join(page(found, everything=True).split())
+    assert f'<td class="wide">{found.group_line.both}</td>' in document(found)
     half = hospital < 20
     assert audit(y[half], p[half], groups=hospital[half], n_resamples=99).answer.direction == found.answer.direction
 

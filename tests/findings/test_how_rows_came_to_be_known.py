@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from calibrant import InputError, audit, audit_table, calibration_gate, calibration_test
+from calibrant import InputError, audit, audit_table, calibration_gate, calibration_test, censored_outcomes
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
@@ -159,8 +159,64 @@ def test_it_is_asked_of_single_rows_alone():
     followed = audit_table(table, time="days", event="died", horizon=2.0, **few)
     assert followed.base_rate == 0.5
     assert followed.perhaps_sampled is None
+<<<<<<< HEAD
+    # A page of followed rows told to search other columns, which was refused.
+    assert audit_table(table, **few).premises.entries["not_looked_at"].endswith("segments that are off.")
+    assert followed.premises.entries["not_looked_at"].endswith("segments that are off.")
+
+
+def test_rows_to_collect_are_counted_as_they_come():
+    """A reader collects rows whether their outcome gets known or not; where groups are drawn, groups."""
+    rng = np.random.default_rng(1)
+    risk = rng.uniform(0.1, 0.6, 900)
+    came, left = -np.log(rng.random(900)) / -np.log(1.0 - risk), rng.uniform(0.2, 1.6, 900)
+    columns = {"y_prob": risk, "t": np.minimum(came, left), "e": (came <= left) * 1, "site": np.arange(900) // 15}
+    how = {"time": "t", "event": "e", "horizon": 1.0}
+    frame = pd.DataFrame(columns)
+    found = audit_table(frame, **how, **FEW)
+    gated = check_opened(OpenedFrame(frame), GateRequest(max_distance=0.02, **how), Listener())
+    assert found.gate.n_unknown == gated.rows.n_unknown == found.followed.n_unknown > 300
+    assert (found.gate.n_rows, found.gate.rows_needed) == (gated.rows.n_rows, gated.rows_needed)
+    known = censored_outcomes(columns["t"], columns["e"], 1.0)
+    at = known.known
+    plain = calibration_gate(
+        known.y_true[at], risk[at], sample_weight=known.sample_weight[at], max_weight=10.0, max_distance=0.02
+    )
+    assert found.gate.rows_needed == pytest.approx(plain.rows_needed * 900 / at.size, rel=1e-3)
+    share = f"rows in all as these come ({100 * at.size / 900:.0f}% of them known, these included)"
+    assert share in found.answer.details[-1]
+    assert share in gated.headline
+    assert f"{at.size} of 900 rows known" in gated.headline
+    lost = check_opened(OpenedFrame(frame), GateRequest(max_regret=0.05, **how), Listener())
+    assert f"{at.size} of 900 rows known" in lost.headline
+    grouped = audit_table(frame, **how, groups="site", max_weight=150.0, **FEW)
+    assert "collect rows of far more groups than these " in grouped.answer.details[-1]
+
+
+def test_strata_may_be_several_columns():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"y_prob": rng.uniform(0.2, 0.6, 400), "t": rng.uniform(0.2, 2.0, 400)})
+    frame = frame.assign(e=rng.integers(0, 2, 400), site=np.arange(400) % 2, sex=np.tile(["f", "f", "m", "m"], 100))
+    how = {"time": "t", "event": "e", "horizon": 0.8, "n_resamples": 0}
+    both = censored_outcomes(frame["t"], frame["e"], 0.8, strata=frame[["site", "sex"]])
+    one = censored_outcomes(frame["t"], frame["e"], 0.8, strata=frame["site"].astype(str) + frame["sex"])
+    assert np.array_equal(both.sample_weight, one.sample_weight)
+    assert not np.array_equal(both.sample_weight, censored_outcomes(frame["t"], frame["e"], 0.8).sample_weight)
+    found = audit_table(frame, strata=["site", "sex"], **how)
+    joined = audit_table(frame.assign(two=frame["site"].astype(str) + frame["sex"]), strata="two", **how)
+    assert found.base_rate == joined.base_rate
+    assert found.followed.strata == ("site", "sex")
+    assert found.not_looked_at == ()
+    assert "within values of columns site, sex." in str(found.premises)
+    assert any("like all others within site, sex, in" in each for each in found.sentences)
+    with pytest.raises(InputError, match="strata: there is no column 'age'"):
+        audit_table(frame, strata=["site", "age"], **how)
+    with pytest.raises(InputError, match="column 'sex': row 0 is missing"):
+        audit_table(frame.assign(sex=[None, *frame["sex"][1:]]), strata=["site", "sex"], **how)
+=======
     for each in (audit_table(table, **few), followed):  # both are searched by columns
         assert each.premises.entries["not_looked_at"].endswith("segments that are off.")
+>>>>>>> hub/main
 
 
 def kept_by_outcome():

@@ -11,8 +11,14 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_by_segment, find_segments
 from calibrant.cli.app import app
+from calibrant.door.request import Listener
+from calibrant.door.rows import Rows
 from calibrant.drift import calibration_drift
+from calibrant.findings.dispersion import varies_together
+from calibrant.gate.checks import check_opened
+from calibrant.gate.request import GateRequest
 from calibrant.tables import entry
+from calibrant.tables.frames import OpenedFrame
 from tests.findings.test_table import ROADS
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -37,6 +43,49 @@ def table(n=240):
     score, tries = np.round(rng.random(n), 2), rng.integers(1, 9, n)
     share = rng.binomial(tries, score**1.5) / tries
     return {"share": share, "score": score, "tries": tries, "kind": np.arange(n) % 3, "day": np.arange(n) // 80}
+
+
+def test_outcomes_of_a_row_that_vary_together_are_noticed():
+    """Rows of one prediction whose chances differ were called miscalibrated, without a word about why."""
+    rng = np.random.default_rng(4)
+    v, n = rng.uniform(0.1, 0.9, 300), rng.integers(5, 60, 300)
+    chance = {"alone": v, "bent": v**2, "together": 1.0 / (1.0 + (1.0 / v - 1.0) * np.exp(rng.normal(0.0, 0.7, 300)))}
+    share = {name: rng.binomial(n, each) / n for name, each in chance.items()}
+    for name, each in share.items():
+        found = audit(each, v, trials=n, n_resamples=39, random_state=0)
+        assert found.trials_vary == (name == "together")
+        assert " ".join(found.summary().split()).count("Outcomes of one row vary more than") == (name == "together")
+        assert ("trials_vary" in found.premises.entries) == (name == "together")
+    assert found.answer.pvalue <= 0.05
+    grouped = audit(share["together"], v, trials=n, groups=np.arange(300), n_resamples=39, random_state=0)
+    assert not grouped.trials_vary
+    assert grouped.answer.pvalue > 0.05
+    order = rng.permutation(300)
+    mixed = Rows.of(share["together"][order], np.round(v[order], 1), trials=n[order])
+    assert varies_together(mixed) == varies_together(Rows.of(share["together"], np.round(v, 1), trials=n))
+    assert not varies_together(mixed.take(np.arange(39)))  # fewer than twenty pairs
+    assert not varies_together(Rows.of((v > 0.5) * 1, v))
+    table = pd.DataFrame({"y_true": share["together"], "y_prob": v, "tries": n})
+    request = GateRequest(max_distance=0.3, trials="tries", max_weight=60.0)
+    gated = check_opened(OpenedFrame(table), request, Listener())
+    assert gated.premises.trials_vary
+    assert gated.summary().count("Outcomes of one row vary more than") == 1
+
+
+def test_the_most_that_a_row_of_trials_can_weigh_is_told_in_outcomes():
+    """A group of one row, of forty trials, was told to take the most rows that it can have: one, which is refused."""
+    data = table()
+    for more, one in (({}, "row"), ({"groups": data["kind"] + 3 * data["day"]}, "group")):
+        found = audit(data["share"], data["score"], trials=data["tries"], n_resamples=39, random_state=0, **more)
+        few_groups = found.answer.action == "collect more rows" and bool(more)
+        assert (f"the most outcomes that one {one} can ever have" in found.summary().replace("\n", " ")) != few_groups
+    request = GateRequest(max_distance=0.3, trials="tries", max_weight=60.0)
+    assert request.ways_to_group("kind").endswith(" --max-weight N, the most outcomes that one has")
+    assert (
+        GateRequest(max_distance=0.3, horizon=1.0, time="t", event="e")
+        .ways_to_group("kind")
+        .endswith("that one weighs")
+    )
 
 
 def rest(document):

@@ -31,9 +31,11 @@ from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
 from calibrant.gate.table import _say_independent
-from calibrant.inference.bounds.gate import GateResult, needs
+from calibrant.inference.bounds.gate import GateResult
+from calibrant.inference.bounds.tally import Tally, needs
 from calibrant.inference.comparison.not_worse import NotWorse, Predictor
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
+from calibrant.report.html import document
 from calibrant.segments.evidence import Stakes, Totals
 from calibrant.segments.request import Search
 from calibrant.tables import entry
@@ -459,6 +461,41 @@ def test_of_regret_too_it_is_said_how_many_more_rows_decide(tmp_path):
     assert run(written(tmp_path / "again.csv", **again), *asked, "--distinct").exit_code == 0
 
 
+def test_a_gate_of_trials_counts_rows_alone(tmp_path):
+    """It told two numbers in one line, of rows and of outcomes."""
+    v = np.random.default_rng(0).uniform(0.3, 0.7, 400)
+    path = written(tmp_path / "a.csv", y_true=np.full(400, 0.25), y_prob=v, n=np.full(400, 40))
+    for limit in (0.05, 0.25):
+        found = run(path, "--max-distance", limit, "--trials", "n", "--max-weight", 40).stdout
+        assert "400 rows)" in found.splitlines()[0]
+        assert "16,000" not in found
+
+
+def test_gates_of_groups_count_groups(tmp_path):
+    """They counted rows, of which no number helps where groups are few."""
+    rng = np.random.default_rng(0)
+    v, ward = rng.random(1_200), np.arange(1_200) // 20
+    columns = {"y_true": (rng.random(1_200) < v) * 1, "y_prob": v, "ward": ward, "half": np.arange(1_200) % 2}
+    path, summary, junit = written(tmp_path / "a.csv", **columns), tmp_path / "a.md", tmp_path / "a.xml"
+    asked = ("--groups", "ward", "--max-weight", 20)
+    proof = calibration_gate(columns["y_true"], v, groups=ward, max_weight=20, max_distance=0.1)
+    assert (proof.n_groups, proof.n_rows) == (60, 1_200)
+    assert proof.rows_needed == 20 * proof.groups_needed > 1_200
+    done = run(path, *asked, "--max-distance", 0.1, "--summary", summary, "--junit", junit)
+    for text in (done.stdout, summary.read_text(), junit.read_text()):
+        assert proof.sentence in text.replace("\\", "")
+        assert "60 groups, 1,200 rows). Rows of " in text
+        assert "groups in all (these included) may decide" in text
+    assert "collect rows of more groups" in done.stdout
+    found = json.loads(run(path, *asked, "--max-distance", 0.1, "--by", "half", "--json").stdout)
+    assert [each["n_groups"] for each in found["checks"]] == [60, 60, 60]
+    assert found["groups_needed"] == -(-found["rows_needed"] // 20)
+    assert " more groups would decide them" in found["headline"]
+    lost = json.loads(run(path, *asked, "--max-regret", 0.1, "--json").stdout)
+    assert "(60 groups, 1,200 rows); about " in lost["headline"]
+    assert "more groups would decide" in lost["headline"]
+
+
 @pytest.mark.parametrize(("said", "answer"), [("0,1", "write 0.1"), ("ten", "write it like 0.05 or 5%")])
 def test_numbers_that_are_spelt_otherwise_are_refused_with_the_spelling(rows, said, answer):
     refused = run(rows, "--max-distance", said)
@@ -699,6 +736,46 @@ def test_no_verdict_of_an_earlier_run_stays(tmp_path, rows, kind):
         junit.unlink()
 
 
+@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.parametrize("more", [("--groups", "nobody"), ("--level", "much"), ("--no-such",)])
+def test_no_result_of_an_earlier_run_passes_for_the_one_of_today(tmp_path, rows, more):
+    """Yesterday's summary and page stood as if they were of a run that was refused."""
+    summary, page = tmp_path / "steps.md", tmp_path / "page.html"
+    assert run(rows, "--max-distance", 0.1, "--summary", summary).exit_code == 0
+    before = summary.read_text()
+    earlier = '<meta name="generator" content="calibrant">\n'
+    assert earlier in document(calibrant.audit(CALIBRATED[:50], ROWS[:50], n_resamples=0))
+    for _ in range(2):
+        page.write_text(earlier)
+        assert run(rows, "--max-distance", 0.1, "--summary", summary, *more).exit_code == 2
+        done = RUN.invoke(app, ["audit", str(rows), "--html", str(page), "--json", *more])
+        assert (done.exit_code, done.stdout) == (2, "")
+        why = done.stderr.removeprefix("calibrant: ").partition(";")[0].strip()
+        added = summary.read_text().removeprefix(before)
+        assert added.startswith("## No verdict of ")
+        assert why in added.replace("\\", "")
+        assert "<h1>No result of " in page.read_text()
+        assert why.replace("'", "&#x27;") in page.read_text()
+        summary.unlink()
+        page.unlink()
+        before = ""
+        RUN.invoke(app, ["audit", str(rows), "--html", str(page), "--json", *more])
+        assert not page.exists()
+
+
+def test_no_input_and_no_strange_page_is_written_to_without_a_result(tmp_path, rows):
+    folder, notes = tmp_path / "days", tmp_path / "notes.html"
+    folder.mkdir()
+    day = written(folder / "a.csv", y_true=CALIBRATED[:50], y_prob=ROWS[:50])
+    notes.write_text("<p>mine</p>")
+    before = {each: each.read_bytes() for each in (day, notes)}
+    for given in (folder, f"{folder}/*.csv", day):
+        run(given, "--max-distance", 0.1, "--groups", "nobody", "--summary", day)
+        run(given, "--max-distance", "much", "--summary", day)
+    RUN.invoke(app, ["audit", str(rows), "--groups", "nobody", "--html", str(notes)])
+    assert {each: each.read_bytes() for each in before} == before
+
+
 @pytest.mark.parametrize("more", [(), ("--no-such",)])
 def test_no_other_file_is_replaced_by_why_there_is_no_verdict(tmp_path, rows, more):
     state, other, none = tmp_path / "state", tmp_path / "notes.xml", tmp_path / "none.csv"
@@ -784,8 +861,8 @@ def test_the_default_of_a_baseline_is_that_of_an_audit_of_the_same_rows(monkeypa
 
 def test_where_no_number_of_rows_decides_none_is_named():
     for rows in (None, 900):
-        assert ("no number of rows decides" in needs(rows, 500)) == (rows is None)
-        assert any(each.isdigit() for each in needs(rows, 500)) == (rows is not None)
+        assert ("no number of rows decides" in needs(Tally(500, rows))) == (rows is None)
+        assert any(each.isdigit() for each in needs(Tally(500, rows))) == (rows is not None)
 
 
 @pytest.mark.parametrize("where", ["", "Too high near 30%."])
@@ -799,8 +876,8 @@ def test_a_line_of_a_check_says_where_predictions_err_and_ends_there(where):
 @pytest.mark.parametrize("option", [None, "anytime", "baseline"])
 def test_rows_that_may_depend_are_gated_by_groups_without_what_takes_none(option):
     said = []
-    request = SimpleNamespace(**{"anytime": None, "baseline": None, **({option: "x"} if option else {})})
-    table = SimpleNamespace(perhaps_groups=lambda *_, **__: "patient")
+    request = GateRequest(max_distance=0.1, **({option: "x"} if option else {}))
+    table = SimpleNamespace(perhaps_groups=lambda *_, **__: "patient", summed=False)
     listener = SimpleNamespace(premise=lambda *_: None, hint=said.append)
     _say_independent(table, [], request, listener)
     assert "--groups patient --max-weight N" in said[0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from calibrant import InputError, choose_recalibrator
+from calibrant import InputError, audit, choose_recalibrator
 from calibrant.recalibration import AveragedScaling, choose, compare_recalibrators, judge
 
 
@@ -106,6 +106,24 @@ def test_too_few_groups_for_a_test_are_no_reason_to_leave_the_predictions():
             assert not choice.reject
             assert said in choice.summary()
             assert "Leave" not in choice.summary()
+            assert "the calibration slope 0." in choice.summary()
+
+
+def test_the_choice_says_of_few_groups_what_the_audit_says():
+    """It was refused, or told to wait, where the audit corrects level and slope."""
+    rng = np.random.default_rng(0)
+    for n_groups, slope in ((14, 0.6), (14, 1.0), (4, 0.6)):
+        group, v = np.repeat(np.arange(n_groups), 100), rng.beta(2.0, 5.0, 100 * n_groups)
+        y = (rng.random(v.size) < 1.0 / (1.0 + (1.0 / v - 1.0) ** slope)) * 1
+        found = audit(y, v, groups=group, n_resamples=39, random_state=0)
+        if n_groups == 4:
+            with pytest.raises(InputError, match="groups: events come from too few groups"):
+                choose_recalibrator(y, v, groups=group)
+            continue
+        choice = choose_recalibrator(y, v, groups=group)
+        assert choice.group_line.to_dict() == found.group_line.to_dict()
+        assert ("level and slope alone (PlattScaling)" in choice.summary()) == (slope < 1.0)
+        assert ("level and slope alone (PlattScaling)" in found.answer.details[-1]) == (slope < 1.0)
 
 
 @pytest.mark.parametrize(("events", "rows"), [(0, 1), (3, 10), (10, 10), (40, 90)])

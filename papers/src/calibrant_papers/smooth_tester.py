@@ -14,8 +14,9 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import Draws
-from calibrant.inference.bounds.gate import Ends, needs
+from calibrant.inference.bounds.gate import Ends
 from calibrant.inference.bounds.one_event import Spread, lower_end, smooth_function
+from calibrant.inference.bounds.tally import Tally, needs
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant_papers.tolerant import check_tolerances
 
@@ -66,7 +67,7 @@ class SmoothTolerantResult(Result):
             "undecided": f"undecided between {self.accept_below!r} and {self.reject_above!r}",
         }[self.verdict]
         low, high = outwards(*self.lower_distance)
-        more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
+        more = needs(Tally(self.n_rows, self.rows_needed)) if self.verdict == "undecided" else ""
         return (
             f"{said}: the population's lower distance from calibration is at least {low}, and at most {high}, each "
             f"with {confidence(self.level)} confidence (smooth error {self.statistic:.4f} on these "

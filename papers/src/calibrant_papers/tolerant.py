@@ -14,8 +14,9 @@ from calibrant.door.ends import Interval, outwards
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.gate import Ends, Verdict, asked, needs, where
+from calibrant.inference.bounds.gate import Ends, Verdict, asked, where
 from calibrant.inference.bounds.population import SHIFTED, most_upper_distance
+from calibrant.inference.bounds.tally import Tally, needs
 
 Distance = Literal["lower", "true"]
 
@@ -66,7 +67,7 @@ class TolerantResult(Result):
             "beyond": f"beyond {low}",
             "undecided": f"undecided between {low} and {high}",
         }[self.verdict]
-        more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
+        more = needs(Tally(self.n_rows, self.rows_needed)) if self.verdict == "undecided" else ""
         proved = where(self.verdict, self.lower_distance, self.level)
         if self.distance == "true" and self.verdict == "within":
             most = self.lower_distance.low, most_upper_distance(self.lower_distance.high)

@@ -12,13 +12,13 @@ import typer
 
 from calibrant.cli.options import (
     Once,
-    OnceWithJUnit,
+    OnceTold,
     OneLine,
     check_target,
     check_targets,
     given,
     names,
-    no_verdict_told,
+    no_result_told,
     page,
     takes,
     writing,
@@ -142,7 +142,7 @@ def _options(
     """How far predicted probabilities are from calibrated, where, and whether the number can be trusted."""
 
 
-@app.command("audit", cls=Once)
+@app.command("audit", cls=OnceTold)
 @takes(AuditRequest, several=["y_prob"])
 def audit_file(
     files: Annotated[
@@ -178,7 +178,12 @@ def audit_file(
     options["y_prob"] = forecasts[0] if len(forecasts) == 1 else None
     idle = {"random_state"} if len(files) > 1 else set()  # which a comparison draws by
     several = max(len(files), len(forecasts)) > 1
-    with explained(), Progress(max(len(files), len(forecasts))) as progress:
+    title, others = ", ".join(files), (*files, certificate)
+    with (
+        explained(),
+        no_result_told({"--html": html}, title, others),
+        Progress(max(len(files), len(forecasts))) as progress,
+    ):
         if everything:
             _refuse_everything(json, several)
         request = AuditRequest.from_command(options, given() - idle)  # before anything that takes longer to load
@@ -188,13 +193,13 @@ def audit_file(
         inputs = _open_files(files, items, request)
         _check_places(html, certificate, inputs, several)
         result, audited = _audit_inputs(files, inputs, forecasts, items, request, progress)
+        if certificate is not None:
+            progress("Certificate")
+            _write_certificate(audited[0], files[0], certificate)
         if html is not None:
             progress("Writing the report")
             with writing("--html"):
                 result.to_html(html)
-        if certificate is not None:
-            progress("Certificate")
-            _write_certificate(audited[0], files[0], certificate)
         progress.stop()
         show(result.to_json() if json else page(result, everything=everything))
         for target, what in ((html, "Report"), (certificate, "Certificate")):
@@ -373,7 +378,7 @@ def _open_to_gate(file: str, options: Mapping[str, Any]) -> Table:
     return table
 
 
-@app.command(cls=OnceWithJUnit)
+@app.command(cls=OnceTold)
 @takes(GateRequest)
 def gate(
     file: Annotated[
@@ -423,8 +428,8 @@ def gate(
     or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1
     """
     anytime, baseline = options["anytime"], options["baseline"]
-    others = (file, anytime, summary, baseline)
-    with explained(), no_verdict_told(junit, file or str(anytime), others), Progress() as progress:
+    others, targets = (file, anytime, baseline), {"--junit": junit, "--summary": summary}
+    with explained(), no_result_told(targets, file or str(anytime), others), Progress() as progress:
         from calibrant.gate.checks import check_opened, check_state
         from calibrant.report.gate import EXIT_CODES, add_markdown, write_junit
         from calibrant.report.schema import gate_as_json

@@ -195,7 +195,7 @@ class Once(TyperCommand):
             name = max(twice.opts, key=len)
             raise typer.BadParameter(
                 f"is given {single.count(twice)} times, and takes one value; several columns have commas between them"
-                if name in ("--by", "--find", "--reference")
+                if name in ("--by", "--find", "--reference", "--strata")
                 else f"is given {single.count(twice)} times, and takes one value",
                 ctx=ctx,
                 param=twice,
@@ -210,8 +210,12 @@ class Once(TyperCommand):
         return super().invoke(ctx)
 
 
-class OnceWithJUnit(Once):
-    """As `Once`; why arguments cannot be read is written to the file of ``--junit`` as well."""
+OUTPUTS = ("--junit", "--summary", "--html")
+"""Options of files that say why there is no result, where there is none."""
+
+
+class OnceTold(Once):
+    """As `Once`; why arguments cannot be read is written to the files of results as well."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; those that click does not take end in an error that has a message."""
@@ -220,19 +224,23 @@ class OnceWithJUnit(Once):
             return super().parse_args(ctx, args)
         except Exception as problem:
             if hasattr(problem, "format_message"):  # not --help, which ends like this too
-                junit, others = _junit_among(words)
-                tell_junit(junit, "calibrant gate", others, _in_words(problem))
+                own = {option for each in self.get_params(ctx) for option in each.opts if option in OUTPUTS}
+                targets, others = _outputs_among(words, own)
+                tell_no_result(targets, f"calibrant {self.name}", others, _in_words(problem))
             raise
 
 
-def _junit_among(args: list[str]) -> tuple[Path | None, list[str]]:
-    """The file that ``--junit`` names, and all other arguments."""
-    for at, arg in enumerate(args):
-        if arg.startswith("--junit="):
-            return Path(arg.partition("=")[2]), args[:at] + args[at + 1 :]
-        if arg == "--junit" and at + 1 < len(args):
-            return Path(args[at + 1]), args[:at] + args[at + 2 :]
-    return None, args
+def _outputs_among(args: list[str], options: Collection[str]) -> tuple[dict[str, Path], list[str]]:
+    """The files that these options name, and all other arguments."""
+    targets, others, words = {}, [], iter(args)
+    for arg in words:
+        option, equals, value = arg.partition("=")
+        value = value if equals else next(words, "") if option in options else ""
+        if option in options and value:
+            targets[option] = Path(value)
+        else:
+            others.append(arg)
+    return targets, others
 
 
 def _is_empty(value: Any) -> bool:
@@ -284,26 +292,37 @@ def _check_target(target: Path, option: str, sources: Sequence[str]) -> None:
 
 
 @contextmanager
-def no_verdict_told(junit: Path | None, title: str, others: Sequence[object]) -> Iterator[None]:
-    """Write into the JUnit file why no verdict was reached within, unless that is one of the other files."""
+def no_result_told(targets: Mapping[str, Path | None], title: str, others: Sequence[object]) -> Iterator[None]:
+    """Write into the files of these options why there is no result, unless that is one of the other files."""
     try:
         yield
     except Leave:
         raise
     except BaseException as problem:
         why = in_words(problem) if isinstance(problem, InputError | OSError) else "no verdict was reached"
-        tell_junit(junit, title, others, why)
+        tell_no_result(targets, title, others, why)
         raise
 
 
-def tell_junit(junit: Path | None, title: str, others: Sequence[object], why: str) -> None:
-    """Write why there is no verdict into the JUnit file, if it can be."""
-    if junit is not None:
+def tell_no_result(targets: Mapping[str, Path | None], title: str, others: Sequence[object], why: str) -> None:
+    """Write why there is no result into the files of these options, if it can be."""
+    inputs = [each for other in others if other is not None for each in _files(str(other))]
+    for option, target in targets.items():
+        if target is None:
+            continue
         with suppress(Exception):  # what went wrong before is what is told
-            check_target(junit, "--junit", [str(other) for other in others if other is not None])
-            from calibrant.report.gate import write_no_verdict
+            rest = [str(each) for other, each in targets.items() if other != option and each is not None]
+            check_target(target, option, [*inputs, *rest])
+            from calibrant.report.gate import NO_RESULT
 
-            write_no_verdict(title, why, junit)
+            NO_RESULT[option](title, why, target)
+
+
+def _files(name: str) -> list[str]:
+    """The name of an input, and of the files that it stands for."""
+    path = Path(name)
+    inside = path.rglob("*") if path.is_dir() else Path(path.anchor).glob(name[len(path.anchor) :])
+    return [name, *map(str, inside)]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant.door.arguments import fraction, positive
 from calibrant.door.columns import FINITE, Column, FloatArray, IntArray, as_numbers, shown
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.rows import read_groups
+from calibrant.door.rows import dimensions, read_groups
 from calibrant.door.values import Result, counted
 
 LEAST_FOLLOWED = 0.1
@@ -86,8 +86,9 @@ def censored_outcomes(
         1 where the event came at that time, 0 where the row was followed no longer.
     horizon : float
         Positive: predictions are probabilities of the event by this time.
-    strata : column of shape (n,), optional
-        Rows of one value are censored alike: the share that is followed is estimated for each by itself.
+    strata : column of shape (n,), or table of shape (n, k), optional
+        Rows of one value, or of one combination of values, are censored alike: the share that is followed is estimated
+        for each by itself.
     least_followed : float, default 0.1
         The horizon is refused if a smaller share of a stratum is followed to it: single rows would stand for many.
 
@@ -166,7 +167,11 @@ def censored_outcomes(
 def read_strata(strata: Any, rows: int) -> IntArray:
     """Number of each row's stratum; what is wrong is said of `strata`."""
     try:
-        return read_groups(strata, rows)
+        if dimensions(strata) != 2:
+            return read_groups(strata, rows)
+        table = np.asarray(strata)
+        each = np.column_stack([read_groups(table[:, column], rows) for column in range(table.shape[1])])
+        return np.unique(each, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     except InputError as problem:
         raise InputError("strata", problem.problem, row=problem.row, allowed=problem.allowed) from None
 

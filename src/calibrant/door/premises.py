@@ -14,6 +14,11 @@ _IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
 
 
+VARY = (
+    "Outcomes of one row vary more than independent ones do, and tests take them as independent. Number the rows in a "
+    "column, and give it with --groups (in Python groups)."
+)
+"""What to do where rows of trials with one prediction differ by more than chance."""
 IF_CHOSEN, FRACTIONS = (
     "If rows were chosen by their outcome,",
     "give --sampling-fractions (in Python sampling_fractions).",
@@ -36,8 +41,8 @@ class Followed(Result):
         The least share that may be followed to it; no row weighs more than one over it.
     time, event : str
         The columns of times and events.
-    strata : str or None
-        The column within whose values censoring is independent of events and predictions; None where all rows are
+    strata : tuple of str
+        The columns within whose values censoring is independent of events and predictions; none where all rows are
         taken alike.
     in_segments : bool
         Whether segments are looked at, in each of which this is taken to be so.
@@ -48,14 +53,15 @@ class Followed(Result):
     least_followed: float
     time: str
     event: str
-    strata: str | None
+    strata: tuple[str, ...] = ()
     in_segments: bool = False
 
     def summary(self) -> str:
         """Say what is taken as given."""
-        within = "" if self.strata is None else f" within values of column {self.strata}"
+        several = "columns" if len(self.strata) > 1 else "column"
+        within = f" within values of {several} {', '.join(self.strata)}" if self.strata else ""
         within += ", alike in all segments" if self.in_segments else ""
-        only = " If that holds only within values of a column, name it (strata)." if self.strata is None else ""
+        only = "" if self.strata else " If that holds only within values of columns, name them (strata)."
         return (
             f"Outcomes are of the event by {self.horizon:g} (horizon), from columns {self.time} and {self.event}. "
             f"{counted(self.n_unknown, 'row')} left before, and known rows make up for them by weights. "
@@ -127,6 +133,10 @@ class Premises(Result):
         What could not be computed, and why.
     perhaps_groups : str or None
         A column whose name says that its rows may belong together; None where there is none.
+    ways_to_group : str or None
+        What takes rows of one value of that column as groups; None where naming the column is enough.
+    trials_vary : bool
+        Whether outcomes of one row of trials plainly vary more than independent ones do.
     perhaps_sampled : tuple of int, or None
         In how many of so many rows the event came, where rows may have been chosen by it (docs/weights.md); None where
         nothing says so.
@@ -181,6 +191,8 @@ class Premises(Result):
     searchable: bool = True
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
+    ways_to_group: str | None = None
+    trials_vary: bool = False
     perhaps_sampled: tuple[int, int] | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
     matching: str | None = None
@@ -214,6 +226,7 @@ class Premises(Result):
             "followed": None if self.followed is None else self.followed.summary(),
             "weights": self._weights() if self.followed is None else None,
             "trials": self._trials() if self.trials else None,
+            "trials_vary": VARY if self.trials_vary else None,
             "max_weight": self._max_weight(),
             "unweighted": "Any column of weights was left out, as was asked (unweighted)." if self.unweighted else None,
             "pos_label": None if self.pos_label is None else f"The event is the label {self.pos_label!s} (pos_label).",
@@ -293,8 +306,8 @@ class Premises(Result):
         if self.perhaps_groups is None:
             return None
         name = self.perhaps_groups
-        say = f'say --groups {name} (in Python groups="{name}").'
-        return f"If rows of one {name} depend on one another, {self._without('groups')}{say}"
+        ways = f'{self.ways_to_group or f"say --groups {name}"} (in Python groups="{name}")'
+        return f"If rows of one {name} depend on one another, {self._without('groups')}{ways}."
 
     def _without(self, what: str) -> str:
         """What to leave out of a gate first, where it takes no `what`."""
@@ -304,7 +317,7 @@ class Premises(Result):
     def _trials(self) -> str:
         """Bounds draw whole rows, and tests by groups whole groups; other tests draw each outcome."""
         said = f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many."
-        if self.grouped:
+        if self.grouped or self.trials_vary:
             return said
         return f"{said} Tests take them as independent; if those of one row are not, give each row a group (groups)."
 

@@ -192,10 +192,11 @@ class CalibrationRequest(Request):
         "Predictions are of the event by this time; rows that left before are made up for by weights.",
         "premises.followed",
     )
-    strata: str | None = option(
-        None,
-        "text",
-        "With --horizon: column within whose values rows leave independently of event and prediction.",
+    strata: tuple[str, ...] = option(
+        (),
+        "names",
+        "With --horizon: columns, separated by commas, within whose values rows leave independently of event and "
+        "prediction.",
         "premises.followed",
     )
     least_followed: float | None = option(
@@ -249,6 +250,18 @@ class CalibrationRequest(Request):
         if self.horizon is not None:
             return super().columns | {"y_true": self.event, "sample_weight": self.time}
         return super().columns | {"sample_weight": self.trials or self.sample_weight}
+
+    def ways_to_group(self, name: str, *, many: bool = False) -> str:
+        """What takes rows of one value of this column as groups: of `many` rows that are summed, of some of them."""
+        first = "take some of its groups, all rows of each, and say" if many else "say"
+        parts = [f"--{option}" for option in ("by", "find") if name in getattr(self, option)]
+        out = f", and leave {name} out of {' and '.join(parts)}" if parts else ""  # no part is made of groups' own
+        return f"{first} --groups {name}{self._bound_of_groups}{out}"
+
+    @property
+    def _bound_of_groups(self) -> str:
+        """What groups need besides."""
+        return ""
 
     @property
     def too_deep(self) -> bool:

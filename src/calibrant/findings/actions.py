@@ -12,8 +12,9 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
 from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
-from calibrant.inference.bounds.gate import asked, most_in_short, rounded_rows, rows_to_collect
-from calibrant.recalibration.choose import falls_to
+from calibrant.inference.bounds.gate import asked, most_in_short, rows_to_collect
+from calibrant.inference.bounds.tally import rounded_rows
+from calibrant.recalibration.choose import falls_to, level_and_slope
 from calibrant.recalibration.curves.base import title_of
 from calibrant.resampling.redraw import LEAST_GROUPS
 
@@ -81,13 +82,6 @@ def _what_to_do(answer: Answer, audit: Audit) -> str | None:
     if parts[0] == "periods":
         return f"find out whether something changed. If so, correct with the rows since it did; if not, {gains}"
     return f"{gains} Single segments are off: if they err unlike one another, {_ONE_BY_ONE}."
-
-
-def level_and_slope(*, classes: bool) -> str:
-    """What groups that are too few for a curve allow to correct."""
-    if classes:
-        return "correct how sure they are alone, by one number (TemperatureScaling)"
-    return "correct level and slope alone (PlattScaling)"
 
 
 def _these_segments(audit: Audit) -> str:
@@ -194,9 +188,12 @@ def every_time(audit: Audit) -> str:
 
 def most_of_one(audit: Audit) -> str:
     """Say what number `--max-weight` takes."""
-    if audit.n_groups is None:
-        return "the most that one row can ever weigh"
-    return f"the most {'that one group can ever weigh' if audit.weighted else 'rows that one group can ever have'}"
+    one = "row" if audit.n_groups is None else "group"
+    if audit.trials:
+        return f"the most outcomes that one {one} can ever have"
+    if audit.n_groups is None or audit.weighted:
+        return f"the most that one {one} can ever weigh"
+    return "the most rows that one group can ever have"
 
 
 def what_to_do(audit: Audit) -> str:
@@ -229,7 +226,8 @@ def code(audit: Audit) -> str | None:
 
 def _outcomes_at_horizon(followed: Followed) -> str:
     """Lines that make outcomes and weights of followed rows."""
-    more = [] if followed.strata is None else [f"strata=rows[{followed.strata!r}]"]
+    strata = followed.strata[0] if len(followed.strata) == 1 else list(followed.strata)
+    more = [f"strata=rows[{strata!r}]"] if strata else []
     if followed.least_followed != LEAST_FOLLOWED:
         more.append(f"least_followed={followed.least_followed!r}")
     columns = f"rows[{followed.time!r}], rows[{followed.event!r}]"

@@ -36,6 +36,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
 from calibrant.findings.decision import default_limit, rejected
+from calibrant.findings.dispersion import varies_together
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.reliability import fitted_curve, reliability
@@ -338,6 +339,7 @@ def audit_sample(
         fractions_given=request.sampling_fractions is not None,
         n_groups=None if rows is None else rows.n_groups,
         group_line=group_line(rows, level),
+        trials_vary=varies_together(rows),
         perhaps_sampled=None if trials or displacement else perhaps_sampled(sample, mean_prediction),
         trials=trials,
         max_weight=most,

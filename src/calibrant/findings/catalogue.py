@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
-from calibrant.door.premises import CHOSEN
+from calibrant.door.premises import CHOSEN, VARY
 from calibrant.door.values import ReadOnly, counted
 from calibrant.findings.actions import action_line, every_time, more_groups, most_of_one
 from calibrant.findings.decision import (
@@ -530,14 +530,15 @@ def standing(audit: Audit, *, alone: bool = True) -> str:
     if not alone:
         return said
     chosen = [] if audit.perhaps_sampled is None else [CHOSEN]
-    return " ".join([said, *chosen, *audit.hints.values()])
+    vary = [VARY] if audit.trials_vary else []
+    return " ".join([said, *chosen, *vary, *audit.hints.values()])
 
 
 def _how_known(audit: Audit) -> list[str]:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
         within = " of their segment" if audit.followed.in_segments else ""
-        within += "" if audit.followed.strata is None else f" within {audit.followed.strata}"
+        within += f" within {', '.join(audit.followed.strata)}" if audit.followed.strata else ""
         n, are = audit.followed.n_unknown, "is" if audit.followed.n_unknown == 1 else "are"
         return [f"{counted(n, 'row')} lost from sight {are} like all others{within}, in outcome and prediction"] * (
             n > 0

@@ -18,7 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
-from calibrant.findings.actions import DO, action_in_words, level_and_slope
+from calibrant.findings.actions import DO, action_in_words
 from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, outcomes_differ, state_in_words
 from calibrant.findings.results import Audit, Finding
 from calibrant.findings.words import number, short_pvalue
@@ -26,6 +26,7 @@ from calibrant.inference.bounds.gate import least_in_short, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
 from calibrant.inference.comparison.items import IN_ORDER, matched
 from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_all
+from calibrant.recalibration.choose import level_and_slope
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000

@@ -31,7 +31,7 @@ def refuse_own_columns(names: Mapping[str, str], **keys: Collection[str | None])
     """
     for option, columns in keys.items():
         for argument, name in names.items():
-            if name in columns and argument not in (option, "strata"):
+            if name in columns and argument != option and not argument.startswith("strata"):
                 raise InputError(option, f"names {name!r}, the column that was read as {argument}")
 
 

@@ -110,7 +110,7 @@ def _numbers(table: Table, name: str) -> FloatArray | None:
 
 def _strata(table: Table, used: Collection[str], followed: Followed | None) -> str | None:
     """That rows may leave in other ways in other values of a column."""
-    if followed is None or followed.strata is not None or not followed.n_unknown:
+    if followed is None or followed.strata or not followed.n_unknown:
         return None
     for name in strata_columns(table.columns):
         if name not in used and 2 <= _counts(table, name)[0] <= _MOST_STRATA:

@@ -44,7 +44,7 @@ class Population:
 
 def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
     """The columns that can be no segments: strata can."""
-    return {argument: name for argument, name in columns.items() if argument != "strata"}
+    return {argument: name for argument, name in columns.items() if not argument.startswith("strata")}
 
 
 def at_horizon(table: Table, time: Any, event: Any, request: CalibrationRequest) -> CensoredOutcomes:
@@ -54,14 +54,15 @@ def at_horizon(table: Table, time: Any, event: Any, request: CalibrationRequest)
     """
     strata, horizon = None, request.horizon
     assert horizon is not None
-    if request.strata is not None:
-        table.require([request.strata], "strata")
+    if request.strata:
+        table.require(request.strata, "strata")
         if table.summed:
             raise InputError("strata", "cannot be used with a table that is read lazily; collect it first")
-        strata = table.ranks(request.strata, "strata")
-        if (strata < 0).any():
-            row = int(np.argmax(strata < 0))
-            raise InputError("strata", f"column {request.strata!r}: row {row} is missing", row=row)
+        strata = np.column_stack([table.ranks(name, "strata") for name in request.strata])
+        for name, rank in zip(request.strata, strata.T, strict=True):
+            if (rank < 0).any():
+                row = int(np.argmax(rank < 0))
+                raise InputError("strata", f"column {name!r}: row {row} is missing", row=row)
     least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
     return censored_outcomes(time, event, horizon, strata=strata, least_followed=least)
 

@@ -57,6 +57,8 @@ class Region(Result):
         Its share of the weight.
     errors : float
         Posterior standard deviations between `predicted` and `estimate`.
+    unit : {"row", "outcome"}
+        What `n_rows` counts: of trials, outcomes.
 
     See Also
     --------
@@ -72,6 +74,7 @@ class Region(Result):
     n_rows: int
     share: float
     errors: float
+    unit: str = "row"
 
     @property
     def mean_error(self) -> float:
@@ -100,7 +103,7 @@ class Region(Result):
         return (
             f"predictions {self.range_words} are too {self.direction} by {in_points(in_short(abs(self.mean_error)))} "
             "on average "
-            f"({counted(self.n_rows, 'row')}, {percent(self.share)})"
+            f"({counted(self.n_rows, self.unit)}, {percent(self.share)})"
         )
 
     @property
@@ -115,7 +118,7 @@ class Region(Result):
         return f"{self.words}: {self.rates_in_words}"
 
 
-def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Region, ...]:
+def regions_of(sample: Sample, curve: AveragedCurve, level: float, unit: str = "row") -> tuple[Region, ...]:
     """Ranges in which predictions err, the clearest first; none of too few rows to be shown as an example."""
     v, mass = sample.prediction, sample.mass()
     weight = np.maximum(mass, 1e-300)  # rows without weight have places too
@@ -154,6 +157,7 @@ def regions_of(sample: Sample, curve: AveragedCurve, level: float) -> tuple[Regi
             n_rows=round(float(count[k])),
             share=min(1.0, float(share[k])),
             errors=float(clear[k]),
+            unit=unit,
         )
         for k in off[np.argsort(-clear[off], kind="stable")].tolist()
     )
@@ -193,6 +197,7 @@ class Places:
     n_rows: int
     classes: bool
     unit: str = "row"  # what n_rows counts: of trials, outcomes
+    already: bool = False  # whether all rows are counted beside it, and perhaps in another unit
 
     def examples(self) -> tuple[Region, ...]:
         """Choose the ranges to name: the clearest in the direction, and for faults to both sides the clearest of each.
@@ -242,7 +247,8 @@ class Places:
 
     def _for_example(self, examples: tuple[Region, ...]) -> str:
         """The clearest place, and for two-sided faults the clearest on the other side."""
-        of_all = f" on average: {rates_in_words(self.predicted, self.happened, self.n_rows, self.classes, self.unit)}"
+        number = None if self.already else self.n_rows
+        of_all = f" on average: {rates_in_words(self.predicted, self.happened, number, self.classes, self.unit)}"
         if not examples:
             right = (self.happened > self.predicted) == (self.direction == "too low")
             return of_all if self.direction in _SIDES and right else ""
@@ -272,10 +278,11 @@ def of_no_use(instead: str, *, better: bool) -> str:
     return f"Of no proved use: predicting {instead} for every row {does}."
 
 
-def rates_in_words(predicted: float, happened: float, n_rows: int, classes: bool, unit: str = "row") -> str:
+def rates_in_words(predicted: float, happened: float, n_rows: int | None, classes: bool, unit: str = "row") -> str:
     """Say what was predicted and what happened, or was right, in so many rows."""
     expectation, share = two_rates(predicted, happened)
-    return f"{expectation} predicted, {share} {'were right' if classes else 'happened'} ({counted(n_rows, unit)})"
+    of = "" if n_rows is None else f" ({counted(n_rows, unit)})"
+    return f"{expectation} predicted, {share} {'were right' if classes else 'happened'}{of}"
 
 
 def _happens(share: str, classes: bool) -> str:

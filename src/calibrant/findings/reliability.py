@@ -132,7 +132,7 @@ def reliability(
     at, near = points.prediction, points.near
     x = np.concatenate([points.below, curve.log_odds(at), points.above])
     mean, _ = curve.moments(x)
-    why_not, regions = _no_band(sample, rows), regions_of(sample, curve, level)
+    why_not, regions = _no_band(sample, rows), regions_of(sample, curve, level, unit_of(rows))
     lower = upper = None
     if why_not is None:
         free = curve.free()
@@ -188,14 +188,19 @@ def fitted_curve(sample: Sample, rows: Rows | None) -> AveragedCurve:
     return AveragedCurve().fit_sample(sample) if rows is None else AveragedCurve().fit_rows(rows)
 
 
+def unit_of(rows: Rows | None) -> str:
+    """What a number of rows counts: of trials, outcomes."""
+    return "row" if rows is None or rows.trials is None else "outcome"
+
+
 def places_of(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: float, *, classes: bool) -> Places | None:
     """Find which way predictions err, and where, without a diagram; None where groups are too few for a curve."""
     if _no_band(sample, rows) is not None:
         return None
-    regions, predicted = regions_of(sample, curve, level), min(1.0, dot(sample.mass(), sample.prediction))
+    unit, predicted = unit_of(rows), min(1.0, dot(sample.mass(), sample.prediction))
+    regions = regions_of(sample, curve, level, unit)
     happened = min(1.0, max(0.0, predicted + float(sample.residual().sum())))
     direction = _agreed(direction_of(curve, level), regions)
-    unit = "row" if rows is None or rows.trials is None else "outcome"
     return Places(direction, regions, predicted, happened, sample.n_rows, classes, unit)
 
 

@@ -217,6 +217,10 @@ class Audit(Finding):
         were given.
     hints : mapping of str to str
         What columns suggest of rows, by their names and values: a sentence each, by its name.
+    ways_to_group : str or None
+        What takes rows of one value of that column as groups; None where naming the column is enough.
+    trials_vary : bool
+        Whether outcomes of one row of trials plainly vary more than independent ones do.
     perhaps_sampled : tuple of int, or None
         In how many of so many rows the event came, where rows may have been chosen by it; None where nothing says so.
     not_looked_at : tuple of str
@@ -290,6 +294,8 @@ class Audit(Finding):
     n_groups: int | None = None
     group_line: GroupLine | None = None
     perhaps_groups: str | None = None
+    ways_to_group: str | None = None
+    trials_vary: bool = False
     perhaps_sampled: tuple[int, int] | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
     found_segments: FoundSegments | None = None
@@ -326,7 +332,7 @@ class Audit(Finding):
         )
         title = f" of {self.title!r:.80}" if self.title else ""
         state, action = state_in_words(result), action_in_words(result)
-        return f"Audit({state}{way}{far}: {action}; {counted(self.n_rows, 'row')}{title})"
+        return f"Audit({state}{way}{far}: {action}; {counted(self.n_rows, 'outcome' if self.trials else 'row')}{title})"
 
     @property
     def answer(self) -> Answer:
@@ -370,6 +376,8 @@ class Audit(Finding):
             not_looked_at=self.not_looked_at,
             omissions=tuple(omissions),
             perhaps_groups=self.perhaps_groups,
+            ways_to_group=self.ways_to_group,
+            trials_vary=self.trials_vary,
             perhaps_sampled=self.perhaps_sampled,
             hints=self.hints,
             distinct=self.distinct,

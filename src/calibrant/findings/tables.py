@@ -14,21 +14,20 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
-from calibrant.door.censoring import LEAST_FOLLOWED
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.premises import Followed
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
 from calibrant.door.rows import read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
+from calibrant.findings.followed import OF_A_HORIZON, with_outcomes
 from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.parts import check_drift, in_parts
-from calibrant.findings.population import at_horizon
 from calibrant.findings.results import Audit
 from calibrant.findings.sketch import road_of, with_bounds
+from calibrant.inference.bounds.tally import of_followed
 from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
     from calibrant.measures.certificate import Certificate
 
 
-_OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
-"""Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
 
 
@@ -187,9 +184,12 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         n_excluded=read.n_excluded,
         perhaps_groups=perhaps,
         hints=hints_of(table, read.names, request, read.followed),
+        ways_to_group=None if perhaps is None else request.ways_to_group(perhaps),
         pos_label=request.pos_label,
         followed=read.followed,
     )
+    if audit.gate is not None and read.followed is not None:
+        audit = replace(audit, gate=of_followed(audit.gate, read.followed.n_unknown))
     rows_alone = (columns[0], columns[1]) if single else None
     return Audited(audit, rows_alone, groups, (columns[0], columns[1], columns[2] if trials is None else trials))
 
@@ -234,35 +234,10 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
 
             problem = of_trials(problem)
         if request.horizon is not None:
-            argument = _OF_A_HORIZON.get(problem.argument, problem.argument)
+            argument = OF_A_HORIZON.get(problem.argument, problem.argument)
             problem = type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed)
         raise or_left_out(problem) from None
-    return read if request.horizon is None else _with_outcomes(table, read, request, request.horizon)
-
-
-def _with_outcomes(table: Table, read: Columns, request: CalibrationRequest, horizon: float) -> Columns:
-    """The rows whose outcome is known at a horizon, with weights for the others."""
-    names = {_OF_A_HORIZON.get(argument, argument): name for argument, name in read.names.items()}
-    if request.strata is not None:
-        names["strata"] = request.strata
-    least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
-    try:
-        outcomes = at_horizon(table, read.sample_weight, read.y_true, request)
-    except InputError as problem:
-        raise in_table(problem, table, names) from None
-    known = outcomes.known
-    if not known.size:
-        raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
-    parts = bool(request.by or request.find)
-    return replace(
-        read,
-        y_true=outcomes.y_true[known],
-        y_prob=np.asarray(read.y_prob)[known],
-        sample_weight=outcomes.sample_weight[known],
-        names=names,
-        groups=None if read.groups is None else read.groups[known],
-        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], request.strata, parts),
-    )
+    return read if request.horizon is None else with_outcomes(table, read, request, request.horizon)
 
 
 def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last: bool) -> Audited:
@@ -292,7 +267,8 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     listener.note(f"{road}" if is_sketch else f"{road} That took {seconds:.1f} s.")
     perhaps = None if is_sketch else table.perhaps_groups(columns.names.values())
     audit = replace(audit, columns=columns.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)
-    return Audited(replace(audit, perhaps_groups=perhaps))
+    ways = None if perhaps is None else request.ways_to_group(perhaps, many=True)
+    return Audited(replace(audit, perhaps_groups=perhaps, ways_to_group=ways))
 
 
 def _refuse_of_sums(sample: Sample, request: AuditRequest) -> None:
@@ -372,7 +348,7 @@ def audit_table(
     time: str | None = ...,
     event: str | None = ...,
     horizon: float | None = ...,
-    strata: str | None = ...,
+    strata: str | Sequence[str] | None = ...,
     least_followed: float | None = ...,
     max_weight: float | None = ...,
     pos_label: Any = ...,
@@ -409,7 +385,7 @@ def audit_table(
     time: str | None = ...,
     event: str | None = ...,
     horizon: float | None = ...,
-    strata: str | None = ...,
+    strata: str | Sequence[str] | None = ...,
     least_followed: float | None = ...,
     max_weight: float | None = ...,
     pos_label: Any = ...,
@@ -446,7 +422,7 @@ def audit_table(
     time: str | None = None,
     event: str | None = None,
     horizon: float | None = None,
-    strata: str | None = None,
+    strata: str | Sequence[str] | None = None,
     least_followed: float | None = None,
     max_weight: float | None = None,
     pos_label: Any = None,
@@ -575,7 +551,7 @@ def audit_table(
         time=time,
         event=event,
         horizon=horizon,
-        strata=strata,
+        strata=names_of(strata, "strata"),
         least_followed=least_followed,
         max_weight=max_weight,
         pos_label=pos_label,

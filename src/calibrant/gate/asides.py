@@ -10,7 +10,7 @@ from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.ends import in_points, in_short
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.actions import IF_ALL_RIGHT, level_and_slope
+from calibrant.findings.actions import IF_ALL_RIGHT
 from calibrant.findings.advice import advice_on_sample, may_gain
 from calibrant.findings.catalogue import SURELY, by_groups, could_cost, p_in_words
 from calibrant.findings.decision import action_of, decide, rejected, stakes
@@ -20,7 +20,7 @@ from calibrant.findings.reliability import fitted_curve, places_of
 from calibrant.findings.words import rate
 from calibrant.gate.result import Asides
 from calibrant.inference.bounds.gate import GateResult
-from calibrant.recalibration.choose import choose_on_sample
+from calibrant.recalibration.choose import choose_on_sample, level_and_slope
 from calibrant.recalibration.curves.averaged import AveragedCurve
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def _where(gate: GateResult, sample: Sample, rows: Rows | None, curve: AveragedC
     places, level = places_of(sample, rows, curve, gate.level, classes=classes), gate.level
     if places is None:
         return ""
+    places = replace(places, already=places.unit != "row")
     if places.unit == "row":  # those without weight, too
         places = replace(places, n_rows=gate.n_rows)
     if not classes and may_gain(sample):

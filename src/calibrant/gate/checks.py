@@ -433,4 +433,5 @@ def _gate_of_rows(columns: Mapping[str, Any], request: GateRequest, shares: int)
     assert request.max_distance is not None
     most = request.max_weight if request.horizon is None else _most(request)
     sample, units = read_draws(**columns, max_weight=most, sampling_fractions=request.sampling_fractions)
-    return gate_from_ends(Ends.of(sample, request.level, units, shares=shares), request.max_distance, sample.n_rows)
+    ends = Ends.of(sample, request.level, units, shares=shares)
+    return gate_from_ends(ends, request.max_distance, sample.n_rows, units.n_groups)

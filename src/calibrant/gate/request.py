@@ -183,6 +183,19 @@ class GateRequest(CalibrationRequest):
         self.refuse(*(mode for mode, on in modes.items() if on))
 
     @property
+    def _bound_of_groups(self) -> str:
+        """What groups need besides: a gate proves nothing without it."""
+        alone = self.sample_weight is None and self.sampling_fractions is None and self.horizon is None
+        most = (
+            "most outcomes that one has"
+            if self.trials
+            else "most rows that one has"
+            if alone
+            else "most that one weighs"
+        )
+        return f" --max-weight N, the {most}"
+
+    @property
     def weighted(self) -> bool:
         """Whether weights, trials or groups are to be used."""
         own = self.sample_weight, self.max_weight, self.trials, self.groups, self.sampling_fractions, self.horizon

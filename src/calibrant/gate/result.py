@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from calibrant.door.ends import Interval, confidence, in_points
@@ -17,11 +17,9 @@ from calibrant.inference.bounds.gate import (
     Verdict,
     asked,
     ends_in_points,
-    needs,
-    practical,
-    rounded_rows,
 )
 from calibrant.inference.bounds.regret import RegretBounds
+from calibrant.inference.bounds.tally import Tally, needs, rounded_rows
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.segments.gate_bounds import BoundedSegments
 
@@ -91,10 +89,15 @@ class Check(Result):
 
     @property
     def needs(self) -> str:
-        """About how many more rows would decide; empty where it is decided, or what is proved says so itself."""
+        """How much more would decide; empty where it is decided, or what is proved says so itself."""
         if self.verdict != "undecided" or not isinstance(self.result, GateResult):
             return ""
-        return needs(self.result.rows_needed, self.result.n_rows)
+        return needs(self.result.tally)
+
+    @property
+    def number(self) -> int:
+        """Rows that it rests on, or groups where some are known."""
+        return self.result.tally.number if isinstance(self.result, GateResult | RegretBounds) else self.result.n_rows
 
     def summary(self) -> str:
         """One line."""
@@ -104,7 +107,7 @@ class Check(Result):
         """One line among others, under words that say what all are of."""
         if not isinstance(self.result, GateResult):
             return self.summary()
-        proved = f"{self.proved} ({counted(self.result.n_rows, 'row')}){self.needs}"
+        proved = f"{self.proved} ({self.result.tally.summary()}){self.needs}"
         where = f". {self.asides.where}" if self.asides.where else ""
         return f"{self.name}: {said(self.verdict)}, {proved}{where}"
 
@@ -148,10 +151,23 @@ class Gated(Result):
             if check.verdict == "undecided":
                 if check.result.rows_needed is None:
                     return None
-                # Of a segment, so many rows of the table that it has its share of them.
-                share = check.result.n_rows / self.rows.n_rows
+                # Of a segment, so many rows of the table that it has its share of them: of rows as they come.
+                here = check.result.n_rows + getattr(check.result, "n_unknown", 0)
+                share = here / (self.rows.n_rows + self.rows.n_unknown)
                 needed.append(math.ceil(check.result.rows_needed / share))
         return max(needed, default=None)
+
+    @property
+    def groups_needed(self) -> int | None:
+        """As many groups as have these rows; None where rows are drawn."""
+        if self.rows.n_groups is None or self.rows_needed is None:
+            return None
+        return math.ceil(self.rows_needed * self.rows.n_groups / (self.rows.n_rows + self.rows.n_unknown))
+
+    @property
+    def tally(self) -> Tally:
+        """What all checks rest on, and how much of it would decide every one."""
+        return replace(self.rows.tally, needed=self.rows_needed if self.groups_needed is None else self.groups_needed)
 
     @property
     def headline(self) -> str:
@@ -159,11 +175,11 @@ class Gated(Result):
         if len(self.checks) == 1:
             return self.checks[0].sentence
         sentence = f"{said(self.verdict)}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
-        needed, n = self.rows_needed, self.rows.n_rows
-        tells = self.verdict == "undecided" and practical(needed, n)
-        return (
-            f"{sentence}; about {rounded_rows((needed or 0) - n):,} more rows would decide them" if tells else sentence
-        )
+        tally = self.tally
+        if self.verdict != "undecided" or tally.needed is None or not tally.practical:
+            return sentence
+        more = f"{rounded_rows(tally.needed - tally.number):,} more {tally.units}{tally.as_they_come()}"
+        return f"{sentence}; about {more} would decide them"
 
     @property
     def warning(self) -> str:
@@ -180,7 +196,8 @@ class Gated(Result):
             return "Do: use the predictions as they are."
         if self.verdict == "beyond":
             return "Do: do not use the predictions yet; calibrant audit shows where they err and what to correct."
-        return "Do: do not use the predictions yet if the limit matters; collect more rows and gate them again."
+        more = "more rows" if self.rows.n_groups is None else "rows of more groups"
+        return f"Do: do not use the predictions yet if the limit matters; collect {more} and gate them again."
 
     @property
     def what(self) -> str:
@@ -226,6 +243,7 @@ class Gated(Result):
             "action": self.action,
             "verdict": self.verdict,
             "rows_needed": self.rows_needed,
+            "groups_needed": self.groups_needed,
             "checks": [check.to_dict() for check in self.checks],
             "premises": self.premises.to_dict(),
         }

@@ -19,6 +19,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
+from calibrant.findings.dispersion import varies_together
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.sketch import road_of
@@ -36,6 +37,7 @@ from calibrant.gate.result import Asides, Check
 from calibrant.inference.bounds.draws import read_draws, weighing_of
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
+from calibrant.inference.bounds.tally import of_followed
 from calibrant.kernels.sums import dot
 from calibrant.segments.request import EVERY
 from calibrant.sketch.bounds import draws_of_cells, gate_of_cells
@@ -161,7 +163,8 @@ def _say_independent(table: tables.Table, used: Iterable[str], request: GateRequ
     name = table.perhaps_groups(used, grows=request.anytime is not None)
     listener.premise("perhaps_groups", name)
     if name is not None:
-        ways = f"say --groups {name} --max-weight N, the most rows that one has"
+        ways = request.ways_to_group(name, many=table.summed)
+        listener.premise("ways_to_group", ways)
         if request.anytime is not None or request.baseline is not None:
             option = "baseline" if request.anytime is None else "anytime"
             ways = f"gate all rows without --{option}, which takes no groups, and {ways}"
@@ -226,7 +229,7 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
         for name in ("weighted", "equal_weights", "sampling_fractions", "fractions_given"):
             listener.premise(name, getattr(seen, name))
     listener.premise("perhaps_sampled", seen.perhaps_sampled if _of_single(read, request) else None)
-    return bounds
+    return bounds if read.followed is None else of_followed(bounds, read.followed.n_unknown)
 
 
 def _of_single(read: tables.Columns, request: GateRequest) -> bool:
@@ -283,11 +286,16 @@ def decided(
         for name, value in weighing_of(sample, units, weighing["sample_weight"], trials, fractions).items():
             listener.premise(name, value)
     _say_odd(sample, limit, listener, single=single, n_trials=None if trials is None else int(np.sum(trials)))
-    gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
+    gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows, units.n_groups)
+    gate = gate if read.followed is None else of_followed(gate, read.followed.n_unknown)
     columns = weighing["sample_weight"], trials, read.groups, False, fractions
     rows = Rows.of(read.y_true, read.y_prob, *columns)
+<<<<<<< HEAD
+    listener.premise("trials_vary", varies_together(rows))
+=======
     if request.horizon is not None:
         rows = replace(rows, fractions=None)  # whatever values its weights have
+>>>>>>> hub/main
     return _check(
         gate,
         asides(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from calibrant.decisions.line import GroupLine, group_line
 from calibrant.door.arguments import N_RESAMPLES, TimeLimit, check_level
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table
@@ -141,7 +142,9 @@ def choose_recalibrator(
     else:
         columns = event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight, trials, groups
         rows = Rows.of(*columns, outcome_free_weights, sampling_fractions)
-    check_groups(rows)
+    line = group_line(rows, level)
+    if line is None:
+        check_groups(rows)
     keys = [each for each in (rows.weight, rows.trials, rows.group) if each is not None]
     ordered = rows.take(np.lexsort([*keys, rows.y_true, rows.y_prob]))
     if _too_light(rows):
@@ -152,7 +155,9 @@ def choose_recalibrator(
         reject = test.reject or wrong > _ROUNDED * rows.y_prob.size
         choice = choose_on_sample(rows.sample, rows, reject, level, test.pvalue)
         worth = LEAST_GROUPS if rows.group is None else worth_for_signs(rows)
-        choice = choice if reject or worth >= LEAST_GROUPS else replace(choice, groups_worth=worth)
+        worth = worth if line is None else line.worth
+        few = not reject and worth < LEAST_GROUPS
+        choice = replace(choice, groups_worth=worth, group_line=line) if few else choice
     assert isinstance(choice.averaged, AveragedCurve)
     averaged = choice.averaged.as_estimator()
     return replace(choice, averaged=averaged, recalibrator=None if choice.recalibrator is None else averaged)
@@ -309,6 +314,8 @@ class RecalibrationChoice(Result):
         Whether the predictions are proved miscalibrated; None of classes.
     groups_worth : float or None
         So many equal groups as rows are worth, where these are too few for signs and no error is proved; else None.
+    group_line : GroupLine or None
+        Level and slope by such groups; where they prove an error it is corrected by these two alone. Else None.
     averaged : AveragedScaling or None
         The averaged map of these rows, advised or not; None of classes.
     scores : tuple of RecalibrationScore
@@ -335,6 +342,7 @@ class RecalibrationChoice(Result):
     pvalue: float | None = None
     reject: bool | None = None
     groups_worth: float | None = None
+    group_line: GroupLine | None = None
     averaged: AveragedScaling | None = None
     scores: tuple[RecalibrationScore, ...] = ()
     noise: float | None = None
@@ -375,6 +383,9 @@ class RecalibrationChoice(Result):
             return [self.recalibrator.summary(), self.gain.summary()]
         if self.gain is None and (self.reject or self.pvalue is None):
             return [too_few(self.n_events or 0.0, self.n_others or 0.0)]
+        if self.group_line is not None and self.group_line.direction is not None:
+            until = level_and_slope(classes=False)
+            return [self.group_line.summary(), f"Collect rows of more groups. Until then {until}."]
         if self.groups_worth is not None:
             return [
                 f"No error is proved: rows come from {too_few_groups(self.groups_worth)}. Collect rows of more groups "
@@ -396,6 +407,13 @@ class RecalibrationChoice(Result):
         cuts = "" if falls is None else f"cuts the distance from {falls} and "
         moves = f"takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
         return [f"{self.recalibrator.summary()} It {cuts}{moves}."]
+
+
+def level_and_slope(*, classes: bool) -> str:
+    """What groups that are too few for a curve allow to correct."""
+    if classes:
+        return "correct how sure they are alone, by one number (TemperatureScaling)"
+    return "correct level and slope alone (PlattScaling)"
 
 
 NOT_PROVED = "No gain of a recalibration is proved."

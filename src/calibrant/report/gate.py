@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -20,6 +21,8 @@ EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
 """What the command ends with."""
 
 _SUITE = "calibrant gate"
+_PAGE = '<meta name="generator" content="calibrant">'
+"""What the page of an audit has near its beginning."""
 _ELEMENTS = {"beyond": "failure", "undecided": "error"}  # JUnit's: it failed, or came to no end
 _COLOURS: dict[Said, str] = {
     "none beyond": "\U0001f7e2",
@@ -51,9 +54,30 @@ def write_no_verdict(title: str, why: str, path: Path) -> None:
     write_whole(path, _as_text(root))
 
 
+def add_no_verdict(title: str, why: str, path: Path) -> None:
+    """Add to a file of Markdown that a run came to no verdict: what stands before is of an earlier one."""
+    _add(path, f"## No verdict of {_marked(title)}\n\n{_marked(why).rstrip('.')}.\n")
+
+
+def write_no_report(title: str, why: str, path: Path) -> None:
+    """Write that a run has no result in the place of an earlier run's page, which would pass for its own.
+
+    Any other file stays as it is, and where there is none, none is made.
+    """
+    if not path.exists() or _PAGE.encode() not in path.read_bytes()[:1000]:
+        return
+    head = f'<head>\n<meta charset="utf-8">\n{_PAGE}\n<title>No result</title>\n</head>'
+    body = f"<h1>No result of {escape(_printable(title))}</h1>\n<p>{escape(_printable(why))}</p>"
+    write_whole(path, f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n')
+
+
 def add_markdown(result: Gated, path: Path) -> None:
     """Add the checks to the end of a file, whole or not at all; what other steps have written there stays."""
-    text = gate_as_markdown(result).encode()
+    _add(path, gate_as_markdown(result))
+
+
+def _add(path: Path, words: str) -> None:
+    text = words.encode()
     try:
         with alone_with(path):
             before = path.read_bytes() if path.exists() else b""
@@ -61,6 +85,14 @@ def add_markdown(result: Gated, path: Path) -> None:
     except (FileError, OSError) as problem:
         said = f"{str(path)!r} cannot be read: {problem.strerror}" if isinstance(problem, OSError) else problem.problem
         raise FileError("--summary", said) from None
+
+
+NO_RESULT: Mapping[str, Callable[[str, str, Path], None]] = {
+    "--junit": write_no_verdict,
+    "--summary": add_no_verdict,
+    "--html": write_no_report,
+}
+"""What writes why there is no result, by option: a run leaves no result of an earlier one to pass for its own."""
 
 
 def gate_as_junit(result: Gated) -> str:
@@ -104,12 +136,17 @@ def gate_as_markdown(result: Gated) -> str:
     lines += [_marked(result.warning), ""] if result.warning else []
     lines += [_marked(result.action), ""]
     if len(result.checks) > 1:
-        lines += [_marked(result.what), "", "| check | verdict | proved | rows |", "| --- | --- | --- | ---: |"]
+        lines += [
+            _marked(result.what),
+            "",
+            f"| check | verdict | proved | {result.tally.units} |",
+            "| --- | --- | --- | ---: |",
+        ]
         checks, rest = result.shown()
         for check in checks:
             verdict = f"{_COLOURS[check.verdict]} {said(check.verdict)}"
             proved = _marked(check.proved + check.needs)
-            lines.append(f"| {_marked(check.name)} | {verdict} | {proved} | {check.result.n_rows:,} |")
+            lines.append(f"| {_marked(check.name)} | {verdict} | {proved} | {check.number:,} |")
         lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
         lines.append("")
     lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in result.premises.beside("limit")), ""]

@@ -151,7 +151,7 @@ def _context(audit: Audit, most: float = 0.0, *, alone: bool = True) -> dict[str
     known = measures()
     return {
         "audit": audit,
-        "premises": audit.premises.beside("independence", "perhaps_sampled", *audit.hints),
+        "premises": audit.premises.beside("independence", "perhaps_sampled", "trials_vary", *audit.hints),
         "sentences": sentences(audit, alone=alone),
         "facts": facts(audit),
         "reality": reality(audit),

@@ -100,7 +100,7 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
         _heading(console, "What acting costs")
         _say(console, audit.cost_of_acting.summary())
     _parts(audit, console)
-    _premises(console, audit.premises.beside("independence", "perhaps_sampled", *audit.hints))
+    _premises(console, audit.premises.beside("independence", "perhaps_sampled", "trials_vary", *audit.hints))
     if everything:
         _agreement(audit, console)
     else:
@@ -127,6 +127,8 @@ def _numbers(audit: Audit, console: Page) -> None:
     _heading(console, "Is it real?")
     for line in (f"{test.title}: {beside_the_answer(test.summary(), audit)}" for test in audit.tests.values()):
         _say(console, f"- {line}", indent="  ")
+    if audit.group_line is not None:
+        _say(console, f"- Level and slope: {audit.group_line.both}", indent="  ")
     for line in reality(audit):
         _say(console, f"- {line}", indent="  ")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,7 @@ def premises_of_draws(
         plain,
         **weighing_of(sample, draws, sample_weight, trials, sampling_fractions),
         grouped=draws.unit is not None,
-        n_groups=None if draws.unit is None else int(draws.n_units),
+        n_groups=draws.n_groups,
         trials=trials is not None,
         max_weight=max_weight,
         perhaps_sampled=None if trials is not None else perhaps_sampled(sample, mean),
@@ -195,6 +195,11 @@ class Draws:
     def n_units(self) -> int:
         """Number of draws."""
         return int(self.copies.sum())
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups, where these are what is drawn."""
+        return None if self.unit is None else self.n_units
 
     def sums(self, lines: FloatArray) -> FloatArray:
         """Sum of the lines of each unit."""
@@ -342,6 +347,8 @@ class CellDraws:
     squares: FloatArray  # (m,): squared weights of all rows of a cell, from above
     most: float  # the most weight that a row of this population can have, known beforehand
     slack: float  # what the rounding of the sums changes shares of weight by, at most
+
+    n_groups: ClassVar[None] = None  # of sums none are known
 
     @classmethod
     def of_sample(cls, sample: Sample, max_weight: float, slack: float) -> CellDraws:

@@ -28,7 +28,7 @@ from calibrant.door.ends import at_most as rounded_up
 from calibrant.door.errors import InputError
 from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
-from calibrant.door.values import ReadOnly, counted
+from calibrant.door.values import ReadOnly
 from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, premises_of_draws, read_draws
 from calibrant.inference.bounds.one_event import (
     BET,
@@ -42,15 +42,14 @@ from calibrant.inference.bounds.one_event import (
     psi,
 )
 from calibrant.inference.bounds.population import sample_distance
+from calibrant.inference.bounds.tally import Tally, needs, practical, rounded_rows
 
 Verdict = Literal["within", "beyond", "undecided"]
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 _FEWEST = 10  # more rows that are worth a word
-_MILLION, _TIMES = 1_000_000, 10
 _MARGIN = 1.6
 """More rows than are needed on average: so many decide in nine of ten samples."""
-IMPRACTICAL = "only more rows than is practical (over ten times as many)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,6 +74,10 @@ class GateResult(Claim):
         number would.
     anytime : bool
         Whether each end holds at all numbers of rows at once, so that you may look at it and stop at any time.
+    n_groups, groups_needed : int or None
+        Groups that it rests on, where whole groups are drawn, and about how many would decide; else None.
+    n_unknown : int
+        Rows beside these whose outcome is not known at the horizon. `rows_needed` counts such rows, too.
     premises : Premises
         What it takes as given.
 
@@ -90,6 +93,9 @@ class GateResult(Claim):
     n_rows: int
     rows_needed: int | None
     anytime: bool = False
+    n_groups: int | None = None
+    groups_needed: int | None = None
+    n_unknown: int = 0
     premises: Premises = field(default=None, compare=False)  # type: ignore[assignment]  # rows alone, where not given
 
     def __post_init__(self) -> None:
@@ -104,7 +110,7 @@ class GateResult(Claim):
         sure, limit = confidence(self.level), as_points(asked(self.max_distance))
         both = "each end with " if self.verdict == "undecided" and self.lower_distance.low > 0.0 else ""
         when = ", at any time" if self.anytime else ""
-        of = f"{both}{sure} confidence{when}; limit {limit}; {counted(self.n_rows, 'row')}"
+        of = f"{both}{sure} confidence{when}; limit {limit}; {self.tally.summary()}"
         return f"{VERDICTS[self.verdict]}: {ends_in_points(self)} on average ({of}).{self._more_rows}"
 
     @property
@@ -112,9 +118,14 @@ class GateResult(Claim):
         if self.verdict != "undecided":
             return ""
         if self.rows_needed is None:
-            return " It may be right at the limit, where no number of rows decides."
+            return f" It may be right at the limit, where no number of {self.tally.units} decides."
         rows = rows_to_collect(self)
         return f" {rows[0].upper()}{rows[1:]} may decide."
+
+    @property
+    def tally(self) -> Tally:
+        """What it rests on, and how much of it would decide."""
+        return Tally.of(self)
 
 
 VERDICTS: Mapping[Verdict, str] = ReadOnly({"within": "PASS", "beyond": "FAIL", "undecided": "UNDECIDED"})
@@ -134,11 +145,11 @@ def ends_in_points(gate: GateResult) -> str:
 
 def proved_by(gate: GateResult, *, alone: bool = False) -> str:
     """Say what a gate proves; where that stands `alone`, with the limit about which more rows would decide."""
-    more = needs(gate.rows_needed, gate.n_rows) if gate.verdict == "undecided" else ""
+    more = needs(gate.tally) if gate.verdict == "undecided" else ""
     if alone and more:
         more += f" (the limit is {asked(gate.max_distance)})"
     proved = where(gate.verdict, gate.lower_distance, gate.level, ", at any time" if gate.anytime else "")
-    return f"{proved} ({counted(gate.n_rows, 'row')}){more}"
+    return f"{proved} ({gate.tally.summary()}){more}"
 
 
 def calibration_gate(
@@ -216,7 +227,7 @@ def calibration_gate(
     level = check_gate(max_distance, level)
     columns = sample_weight, trials, groups, max_weight
     sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
-    result = gate_from_ends(Ends.of(sample, level, draws), max_distance, sample.n_rows)
+    result = gate_from_ends(Ends.of(sample, level, draws), max_distance, sample.n_rows, draws.n_groups)
     premises = premises_of_draws(result.premises, sample, draws, sample_weight, trials, max_weight, sampling_fractions)
     return replace(result, premises=premises)
 
@@ -241,16 +252,19 @@ def calibration_gate_on_sample(
     """
     level = check_gate(max_distance, level)
     ends = Ends.of(sample, level, draws, displacement, known, shares)
-    return gate_from_ends(ends, max_distance, sample.n_rows if n_rows is None else n_rows)
+    n_groups = None if draws is None else draws.n_groups
+    return gate_from_ends(ends, max_distance, sample.n_rows if n_rows is None else n_rows, n_groups)
 
 
-def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:
+def gate_from_ends(ends: Ends, max_distance: float, n_rows: int, n_groups: int | None = None) -> GateResult:
     """The gate's decision, from both ends."""
     verdict = verdict_of(ends.proved, max_distance)
     needed = ends.rows_for(within=max_distance, beyond=max_distance) if verdict == "undecided" else None
+    of_groups = None if n_groups is None else needed
     if needed is not None and ends.spread.n < n_rows:  # of groups, as many rows as these have in the mean
         needed = math.ceil(needed * n_rows / ends.spread.n)
-    return GateResult(verdict, float(max_distance), ends.proved, ends.level, n_rows, needed)
+    proof = verdict, float(max_distance), ends.proved, ends.level, n_rows, needed
+    return GateResult(*proof, n_groups=n_groups, groups_needed=of_groups)
 
 
 def verdict_of(proved: Interval, max_distance: float) -> Verdict:
@@ -342,45 +356,23 @@ def asked(value: float) -> str:
     return short if float(short) == value else repr(float(value))
 
 
-def needs(rows: int | None, n_rows: int) -> str:
-    if not rows:
-        return "; it may be right at the limit, where no number of rows decides"
-    return f"; {rows_to_decide(rows, n_rows)}"
-
-
-def practical(rows: int | None, n_rows: int) -> bool:
-    """Whether so many rows in all are worth a number: a million more, or ten times those that there are."""
-    return rows is not None and rows - n_rows <= max(_MILLION, _TIMES * n_rows)
-
-
-def rows_to_decide(rows: int, n_rows: int, where: str = "") -> str:
-    """Say how many more rows would decide, of so many in all."""
-    if not practical(rows, n_rows):
-        return f"{IMPRACTICAL} would decide{where}"
-    return f"about {rounded_rows(rows - n_rows):,} more rows{where} would decide, if the error stays as it is here"
-
-
-def rounded_rows(rows: int) -> int:
-    """A number of rows in two digits, rounded up: it is an estimate."""
-    step: int = 10 ** max(0, len(str(rows)) - 2)
-    return -(-rows // step) * step
-
-
 def rows_to_collect(gate: GateResult) -> str:
     """How many rows in all may decide: if there is no error and none is proved, and if it stays as it is on these rows.
 
     Without an error the upper end falls as one over the root of the rows. Chance moves both: docs/answer.md.
     """
-    without = math.ceil(gate.n_rows * (gate.lower_distance.high / gate.max_distance) ** 2)
-    needed = gate.rows_needed or without
+    tally = gate.tally
+    without = math.ceil(tally.number * (gate.lower_distance.high / gate.max_distance) ** 2)
+    needed = tally.needed or without
     least, average = sorted((needed if gate.lower_distance.low > 0.0 else without, needed))
     most = math.ceil(_MARGIN * average)
-    if not practical(least, gate.n_rows):
-        return "far more rows than these (over ten times as many)"
-    fewest = f"{rounded_rows(least):,}"
-    if not practical(most, gate.n_rows):
-        return f"at least {fewest} rows in all (these included)"
-    return f"{fewest} to {rounded_rows(most):,} rows in all (these included)"
+    of = "rows of " if tally.unit == "group" else ""
+    if not practical(least, tally.number, tally.unit):
+        return f"{of}far more {tally.units} than these (over ten times as many)"
+    fewest, rest = f"{rounded_rows(least):,}", f"{tally.units} in all{tally.as_they_come('these included')}"
+    if not practical(most, tally.number, tally.unit):
+        return f"{of}at least {fewest} {rest}"
+    return f"{of}{fewest} to {rounded_rows(most):,} {rest}"
 
 
 def least_in_short(interval: Interval, limit: float) -> str:

@@ -17,10 +17,10 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence, rounded_down, rounded_up
 from calibrant.door.premises import Claim, Premises
 from calibrant.door.sample import Sample
-from calibrant.door.values import counted
 from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws
-from calibrant.inference.bounds.gate import VERDICTS, Verdict, asked, fewest_rows, needs, verdict_of
+from calibrant.inference.bounds.gate import VERDICTS, Verdict, asked, fewest_rows, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
+from calibrant.inference.bounds.tally import Tally, needs
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.kernels.regret_units import most_allowed, reached
 from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
@@ -55,6 +55,10 @@ class RegretBounds(Claim):
         Rows that they rest on.
     rows_needed : int or None
         About how many such rows would decide; None if it is decided already, was not asked, or no number would.
+    n_groups, groups_needed : int or None
+        Groups that they rest on, where whole groups are drawn, and about how many would decide; else None.
+    n_unknown : int
+        Rows beside these whose outcome is not known at the horizon. `rows_needed` counts such rows, too.
     premises : Premises
         What they take as given.
 
@@ -71,6 +75,9 @@ class RegretBounds(Claim):
     level: float
     n_rows: int
     rows_needed: int | None = None
+    n_groups: int | None = None
+    groups_needed: int | None = None
+    n_unknown: int = 0
     premises: Premises = field(default=None, compare=False)  # type: ignore[assignment]  # rows alone, where not given
 
     def __post_init__(self) -> None:
@@ -89,11 +96,16 @@ class RegretBounds(Claim):
         if self.verdict is not None and self.max_regret is not None:
             limit = f"limit {asked(self.max_regret)} on the regret"
             where = f"{VERDICTS[self.verdict]} ({limit}): {where[0].lower()}{where[1:]}"
-        more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
+        more = needs(self.tally) if self.verdict == "undecided" else ""
         return (
             f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
-            f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')}){more}."
+            f"with {confidence(self.level)} confidence ({self.tally.summary()}){more}."
         )
+
+    @property
+    def tally(self) -> Tally:
+        """What they rest on, and how much of it would decide."""
+        return Tally.of(self)
 
 
 def regret_bounds(
@@ -190,7 +202,8 @@ def regret_bounds(
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     regret = float((np.maximum(at, above) if threshold is None else at).max())
-    return _needing(with_premises(bounds), regret, lambda times: regret_upper_end(draws, level, threshold, times))
+    bounds = replace(with_premises(bounds), n_groups=draws.n_groups)
+    return _needing(bounds, regret, lambda times: regret_upper_end(draws, level, threshold, times))
 
 
 def regret_bounds_from_sample(
@@ -239,7 +252,10 @@ def _needing(bounds: RegretBounds, regret: float, upper_end: Callable[[float], f
         return high < limit or 2.0 * regret - high > limit
 
     steps = fewest_rows(decides, _STEPS)
-    return replace(bounds, rows_needed=None if steps is None else math.ceil(bounds.n_rows * steps / _STEPS))
+    if steps is None:
+        return bounds
+    groups = None if bounds.n_groups is None else math.ceil(bounds.n_groups * steps / _STEPS)
+    return replace(bounds, rows_needed=math.ceil(bounds.n_rows * steps / _STEPS), groups_needed=groups)
 
 
 def _pooled(sample: Sample, share: float, threshold: float | None) -> float:

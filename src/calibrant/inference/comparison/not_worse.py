@@ -15,8 +15,9 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds.draws import Draws
-from calibrant.inference.bounds.gate import Verdict, asked, rows_to_decide, verdict_of
+from calibrant.inference.bounds.gate import Verdict, asked, verdict_of
 from calibrant.inference.bounds.one_event import Spread, lower_end, smooth_function
+from calibrant.inference.bounds.tally import Tally, rows_to_decide
 from calibrant.inference.comparison.compare import compare_calibration_on_rows, compare_items_on_rows
 from calibrant.measures.smooth import smooth_error_from_sample
 
@@ -132,7 +133,7 @@ class NotWorse(Result):
         if self.rows_needed is None:
             return "; it may be right at the limit, where no number of rows decides"
         both = "" if self.way in ("paired", "items") else " on both sides"
-        return f"; {rows_to_decide(self.rows_needed, self.n_rows, both)}"
+        return f"; {rows_to_decide(Tally(self.n_rows, self.rows_needed), both)}"
 
 
 def not_worse(

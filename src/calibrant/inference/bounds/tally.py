@@ -1,0 +1,95 @@
+"""What a proof rests on, in the unit that a reader collects, rows as they come or groups, and how much would decide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from calibrant.door.values import counted
+
+if TYPE_CHECKING:
+    from calibrant.inference.bounds.gate import GateResult
+    from calibrant.inference.bounds.regret import RegretBounds
+
+_MILLION, _MANY_GROUPS, _TIMES = 1_000_000, 10_000, 10
+
+Of = TypeVar("Of", "GateResult", "RegretBounds")
+
+
+def of_followed(result: Of, n_unknown: int) -> Of:
+    """The result beside so many rows whose outcome is not known: a reader collects rows as they come."""
+    needed = result.rows_needed
+    if needed is not None:
+        needed = math.ceil(needed * (result.n_rows + n_unknown) / result.n_rows)
+    return replace(result, n_unknown=n_unknown, rows_needed=needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a result rests on, in the unit that a reader collects, and how much of it would decide."""
+
+    number: int
+    needed: int | None = None
+    n_rows: int | None = None  # of groups, or of rows as they come those whose outcome is known
+    unit: Literal["row", "group"] = "row"
+
+    @classmethod
+    def of(cls, result: GateResult | RegretBounds) -> Tally:
+        """Of groups where there are some, else of rows as they come."""
+        if result.n_groups is not None:
+            return cls(result.n_groups, result.groups_needed, result.n_rows, "group")
+        known = result.n_rows if result.n_unknown else None
+        return cls(result.n_rows + result.n_unknown, result.rows_needed, known)
+
+    def summary(self) -> str:
+        """Its numbers: of rows, of groups and their rows, or of rows and those whose outcome is known."""
+        if self.n_rows is None:
+            return counted(self.number, self.unit)
+        if self.unit == "group":
+            return f"{counted(self.number, 'group')}, {counted(self.n_rows, 'row')}"
+        return f"{self.n_rows:,} of {counted(self.number, 'row')} known"
+
+    @property
+    def units(self) -> str:
+        """What is to be collected more of."""
+        return "rows" if self.unit == "row" else "groups"
+
+    def as_they_come(self, *also: str) -> str:
+        """Which share of the rows to collect is known, where some are not, and what else is said of them."""
+        known = self.n_rows is not None and self.unit == "row"
+        share = [f"{100.0 * (self.n_rows or 0) / self.number:.0f}% of them known"] if known else []
+        inside = ", ".join([*share, *also])
+        return f"{' as these come' if known else ''}{f' ({inside})' if inside else ''}"
+
+    @property
+    def practical(self) -> bool:
+        """Whether so many in all are worth a number."""
+        return practical(self.needed, self.number, self.unit)
+
+
+def needs(tally: Tally) -> str:
+    """How many more rows, or groups, would decide, behind what is proved."""
+    if not tally.needed:
+        return f"; it may be right at the limit, where no number of {tally.units} decides"
+    return f"; {rows_to_decide(tally)}"
+
+
+def practical(needed: int | None, number: int, unit: str = "row") -> bool:
+    """Whether so many in all are worth a number: a million more rows, 10,000 groups, or ten times those there are."""
+    many = _MILLION if unit == "row" else _MANY_GROUPS
+    return needed is not None and needed - number <= max(many, _TIMES * number)
+
+
+def rows_to_decide(tally: Tally, where: str = "") -> str:
+    """Say how many more rows, or groups, would decide."""
+    if tally.needed is None or not tally.practical:
+        return f"only more {tally.units} than is practical (over ten times as many) would decide{where}"
+    more = f"about {rounded_rows(tally.needed - tally.number):,} more {tally.units}{tally.as_they_come()}{where}"
+    return f"{more} would decide, if the error stays as it is here"
+
+
+def rounded_rows(rows: int) -> int:
+    """A number of rows in two digits, rounded up: it is an estimate."""
+    step: int = 10 ** max(0, len(str(rows)) - 2)
+    return -(-rows // step) * step
