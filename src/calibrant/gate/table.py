@@ -290,12 +290,9 @@ def decided(
     gate = gate if read.followed is None else of_followed(gate, read.followed.n_unknown)
     columns = weighing["sample_weight"], trials, read.groups, False, fractions
     rows = Rows.of(read.y_true, read.y_prob, *columns)
-<<<<<<< HEAD
-    listener.premise("trials_vary", varies_together(rows))
-=======
     if request.horizon is not None:
         rows = replace(rows, fractions=None)  # whatever values its weights have
->>>>>>> hub/main
+    listener.premise("trials_vary", varies_together(rows))
     return _check(
         gate,
         asides(
