@@ -338,11 +338,11 @@ def test_models_that_two_measures_rank_differently_are_not_ranked(three):
     assert smooth["B"] < smooth["A"] < far["A"] + 1e-4 < far["B"]
     if three:
         assert found.headline.startswith("B is better calibrated than all others")
-        assert "By another measure A is best: its predictions would have to move least (" in found.sentence
+        assert "By distance A is best: its predictions would have to move least (" in found.sentence
     else:
         assert found.headline == "A and B cannot be ranked on the same 4,000 rows: it depends on the measure."
         assert "Predictions of B would have to move by 1" in found.sentence
-        assert "By another measure (smooth error) B is better by 2.0 points" in found.sentence
+        assert "By the smooth calibration error B is better by 2.0 points" in found.sentence
 
 
 def test_what_to_do_about_too_few_groups_without_a_direction_is_said():

@@ -30,7 +30,7 @@ from calibrant.recalibration.choose import level_and_slope
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
-_SMOOTH = "By another measure (smooth error)"
+_SMOOTH = "By the smooth calibration error"
 _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a page must not take minutes
 
 
@@ -135,7 +135,7 @@ class Comparison(Finding):
         if not pairs.better or self._moves(best) <= self._moves(nearest):
             return ()
         least = in_points(in_short(self._moves(nearest)))
-        return (f"By another measure {nearest} is best: its predictions would have to move least ({least}).",)
+        return (f"By distance {nearest} is best: its predictions would have to move least ({least}).",)
 
     def _distance(self, name: str) -> str:
         """An estimate with its interval where an error is proved, else the most that may hide."""
