@@ -22,10 +22,15 @@ import calibrant
 from calibrant.homes import HOMES
 
 ONLY_FOR_CHECKERS = {
-    name: getattr(import_module(f"calibrant.recalibration.{home}"), name)
-    for home, name in (("base", "Recalibrator"), ("methods", "Method"), ("multiclass", "MulticlassRecalibrator"))
+    name: getattr(import_module(f"calibrant.{home}"), name)
+    for home, name in (
+        ("recalibration.base", "Recalibrator"),
+        ("recalibration.methods", "Method"),
+        ("recalibration.multiclass", "MulticlassRecalibrator"),
+        ("findings.comparison", "Comparison"),
+    )
 }
-"""Names that a module imports for type checkers alone, because they bring scikit-learn."""
+"""Names that a module imports for type checkers alone, because they are slow to load."""
 
 CALLS = """
 from decimal import Decimal
