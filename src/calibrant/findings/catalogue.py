@@ -67,6 +67,7 @@ SURELY = 0.001
 """Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
 _RARE = 0.1
 """Rates of an event, or of its absence, below which few points are much."""
+BOTH_SIGNS = "Errors of both signs partly cancel in the average above."
 
 
 def answer(audit: Audit) -> Answer:

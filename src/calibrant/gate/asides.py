@@ -12,10 +12,10 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.actions import IF_ALL_RIGHT
 from calibrant.findings.advice import advice_on_sample, may_gain
-from calibrant.findings.catalogue import SURELY, by_groups, could_cost, p_in_words
+from calibrant.findings.catalogue import BOTH_SIGNS, SURELY, by_groups, could_cost, p_in_words
 from calibrant.findings.decision import action_of, decide, rejected, stakes
 from calibrant.findings.evidence import evidence
-from calibrant.findings.regions import of_no_use
+from calibrant.findings.regions import Region, of_no_use
 from calibrant.findings.reliability import fitted_curve, places_of
 from calibrant.findings.words import rate
 from calibrant.gate.result import Asides
@@ -115,4 +115,12 @@ def _where(gate: GateResult, sample: Sample, rows: Rows | None, curve: AveragedC
             return places.backwards()
         if choice.chosen == "constant":
             return of_no_use(rate(places.happened), better=choice.gain is not None and choice.gain.proved)
-    return places.sentence(places.examples())
+    examples = places.examples()
+    return f"{places.sentence(examples)} {_cancel(gate, examples)}".rstrip()
+
+
+def _cancel(gate: GateResult, examples: tuple[Region, ...]) -> str:
+    """Why rows err by more than the bound of a gate that passes: a distance takes errors of both signs together."""
+    error = sum(each.share * abs(each.mean_error) for each in examples)
+    both = len({each.direction for each in examples}) > 1
+    return BOTH_SIGNS if gate.verdict == "within" and both and error > gate.lower_distance.high else ""
