@@ -104,6 +104,9 @@ def test_event_rates_with_their_trials_are_audited_as_single_rows():
     rows = audit(single, np.repeat(y_prob, trials), random_state=0)
     assert found.tests["calibration_test"].result.reject
     of_trials, of_rows = found.to_dict(), rows.to_dict()
+    for each in of_trials["regions"]:
+        assert each["unit"] == "outcome"
+        each |= {"unit": "row", "words": each["words"].replace(" outcomes, ", " rows, ")}
     for name in of_rows.keys() - {"answer", "sentences", "gate", "population", "advice", "cost_of_acting", "premises"}:
         assert of_trials[name] == of_rows[name], name
     # What is drawn from a population are rows of trials, not trials: nothing is bounded there as if they were.

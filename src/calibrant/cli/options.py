@@ -306,11 +306,11 @@ def no_result_told(targets: Mapping[str, Path | None], title: str, others: Seque
 
 def tell_no_result(targets: Mapping[str, Path | None], title: str, others: Sequence[object], why: str) -> None:
     """Write why there is no result into the files of these options, if it can be."""
-    inputs = [each for other in others if other is not None for each in _files(str(other))]
     for option, target in targets.items():
         if target is None:
             continue
         with suppress(Exception):  # what went wrong before is what is told
+            inputs = [each for other in others if other is not None for each in _files(str(other))]
             rest = [str(each) for other, each in targets.items() if other != option and each is not None]
             check_target(target, option, [*inputs, *rest])
             from calibrant.report.gate import NO_RESULT
