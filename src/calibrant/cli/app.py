@@ -334,7 +334,7 @@ def _compare_files(
 
 
 def _conflict(sources: Sequence[Source], *, explicit: bool) -> str | None:
-    """What a column of ids says against the order of rows; refused where that order was given."""
+    """A column of ids that contradicts the order of rows; refused where that order was given."""
     from calibrant.findings.matching import conflict_of_order, refuse_conflict
 
     if explicit:

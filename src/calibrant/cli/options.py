@@ -132,7 +132,7 @@ class _AsTheyAre:
         self._kind, self._by_typer = parameter.type_descriptor.annotation, parameter.get_runtime_param
 
     def __call__(self) -> _AsTheyAre:
-        """What typer asks each parameter for."""
+        """Attributes of a parameter that typer reads."""
         return self
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:

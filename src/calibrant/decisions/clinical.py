@@ -178,14 +178,14 @@ def _verdict(panel: ClinicalCalibration) -> str:
 
 
 def _faults(large: Estimate, slope: Estimate) -> tuple[str, str]:
-    """What either interval leaves out, the level's and the slope's."""
+    """The faults that the interval of the level, and that of the slope, leaves no doubt of."""
     (low, high), (flat, steep) = large.interval, slope.interval
     level = "too low on average" if low > 0.0 else "too high on average" if high < 0.0 else ""
     return level, "too extreme" if steep < 1.0 else "too moderate" if flat > 1.0 else ""
 
 
 def _holm(at_level: tuple[str, str], at_half: tuple[str, str]) -> tuple[str, ...]:
-    """What is proved wrong of the two together: one at half the level, and then the other at the whole."""
+    """Faults proved of the two together, by Holm: one at half the level, and then the other at the whole."""
     return tuple(filter(None, at_level)) if any(at_half) else ()
 
 
@@ -326,7 +326,7 @@ def clinical_calibration(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What the line's fits say, with intervals at one level."""
+    """The line's fits, with intervals at one level."""
 
     observed_expected: Estimate
     in_the_large: Estimate
@@ -335,7 +335,7 @@ class _Line:
 
     @property
     def faults(self) -> tuple[str, str]:
-        """What the intervals of level and slope leave out."""
+        """The faults that the intervals of level and slope leave no doubt of."""
         return _faults(self.in_the_large, self.slope)
 
     @classmethod

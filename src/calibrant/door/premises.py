@@ -18,7 +18,7 @@ VARY = (
     "Outcomes of one row vary more than independent ones do, and tests take them as independent. Number the rows in a "
     "column, and give it with --groups (in Python groups)."
 )
-"""What to do where rows of trials with one prediction differ by more than chance."""
+"""A hint where rows of trials with one prediction differ by more than chance."""
 IF_CHOSEN, FRACTIONS = (
     "If rows were chosen by their outcome,",
     "give --sampling-fractions (in Python sampling_fractions).",
@@ -310,7 +310,7 @@ class Premises(Result):
         return f"If rows of one {name} depend on one another, {self._without('groups')}{ways}."
 
     def _without(self, what: str) -> str:
-        """What to leave out of a gate first, where it takes no `what`."""
+        """Options to leave out of a gate first, where it takes no `what`."""
         option = "anytime" if self.anytime else "baseline" if self.baseline else None
         return "" if option is None else f"gate all rows without --{option}, which takes no {what}, and "
 

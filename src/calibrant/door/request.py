@@ -252,7 +252,7 @@ class CalibrationRequest(Request):
         return super().columns | {"sample_weight": self.trials or self.sample_weight}
 
     def ways_to_group(self, name: str, *, many: bool = False) -> str:
-        """What takes rows of one value of this column as groups: of `many` rows that are summed, of some of them."""
+        """The option that takes rows of one value of this column as groups: of `many` summed rows, of some of them."""
         first = "take some of its groups, all rows of each, and say" if many else "say"
         parts = [f"--{option}" for option in ("by", "find") if name in getattr(self, option)]
         out = f", and leave {name} out of {' and '.join(parts)}" if parts else ""  # no part is made of groups' own
@@ -260,7 +260,7 @@ class CalibrationRequest(Request):
 
     @property
     def _bound_of_groups(self) -> str:
-        """What groups need besides."""
+        """The option that groups need besides."""
         return ""
 
     @property

@@ -1,4 +1,4 @@
-"""What columns suggest of rows, by their names and values: a sentence each that says what to do if it is so."""
+"""Hints from the names and values of columns: a sentence each that says what to do if it is so."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def hints_of(
 
 
 def _without(request: CalibrationRequest, what: str, options: Collection[str]) -> str:
-    """What to leave out first, of these options, where it takes no `what`."""
+    """Those of these options to leave out first, where it takes no `what`."""
     given = next((each for each in options if getattr(request, each, None)), None)
     return "" if given is None else f"leave out --{given}, which takes no {what}, and "
 
@@ -65,7 +65,7 @@ def _models(table: Table, used: Collection[str], request: CalibrationRequest) ->
 
 
 def _counts(table: Table, name: str) -> tuple[int, int]:
-    """How many values a column has, and how often each stands in it, 0 where that differs."""
+    """The number of a column's values, and how often each stands in it, 0 where that differs."""
     try:
         values = table.values_of(name)
     except InputError:
@@ -88,7 +88,7 @@ def _followed(table: Table, names: Mapping[str, str], used: Collection[str], req
 
 
 def if_followed(time: str, event: str, first: str = "") -> str:
-    """What to do if one column says how long rows were followed, and the other how that ended."""
+    """A hint if one column may say how long rows were followed, and the other how that ended."""
     if tells_censoring(event):
         made = f"make a column of 1 - {event}, and name it with --event beside --time {time} --horizon T"
         return f"If column {time} says how long rows were followed, {first}{made} (in Python event, time, horizon)."

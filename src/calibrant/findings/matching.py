@@ -1,4 +1,4 @@
-"""How rows of several tables belong together: by ids of what they are about, or in their order."""
+"""Rows of several tables matched: by ids of what they are about, or in their order."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def refuse_conflict(sources: Sequence[Source]) -> None:
 
 
 def matching_in_words(names: Sequence[str], n_rows: int, how: str | None, *, given: bool) -> str:
-    """How rows of files were matched: by a column, by documents of logs, or in order, and how many of each file."""
+    """Say how rows of files were matched: by a column, by documents of logs, or in order, and how many of each."""
     files = f"{', '.join(names[:-1])} and {names[-1]}"
     rows = f"all {counted(n_rows, 'row')} of each of {files}"
     if how == IN_ORDER:

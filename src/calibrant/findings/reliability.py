@@ -189,7 +189,7 @@ def fitted_curve(sample: Sample, rows: Rows | None) -> AveragedCurve:
 
 
 def unit_of(rows: Rows | None) -> str:
-    """What a number of rows counts: of trials, outcomes."""
+    """The unit that a number of rows counts: of trials, outcomes."""
     return "row" if rows is None or rows.trials is None else "outcome"
 
 

@@ -331,7 +331,7 @@ def _places(sources: tuple[Source, Source], column: str | None, sizes: tuple[int
 
 
 def _perhaps_same_items(ids: SharedIds, name: str) -> InputError:
-    """Of ids that stand in both files, of which it is not known whether they tell items."""
+    """A refusal of ids that stand in both files, where it is not known whether they tell items."""
     what = "documents" if ids.column is None else f"values of column {ids.column}"
     of = f"{ids.n_shared:,} of {len(ids.second):,} {what} stand in FILE too"
     if ids.same:

@@ -184,7 +184,7 @@ class GateRequest(CalibrationRequest):
 
     @property
     def _bound_of_groups(self) -> str:
-        """What groups need besides: a gate proves nothing without it."""
+        """The option that groups need besides: a gate proves nothing without it."""
         alone = self.sample_weight is None and self.sampling_fractions is None and self.horizon is None
         most = (
             "most outcomes that one has"

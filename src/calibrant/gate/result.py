@@ -89,7 +89,7 @@ class Check(Result):
 
     @property
     def needs(self) -> str:
-        """How much more would decide; empty where it is decided, or what is proved says so itself."""
+        """The rows or groups that would decide; empty where it is decided, or where the proof says so itself."""
         if self.verdict != "undecided" or not isinstance(self.result, GateResult):
             return ""
         return needs(self.result.tally)
@@ -166,7 +166,7 @@ class Gated(Result):
 
     @property
     def tally(self) -> Tally:
-        """What all checks rest on, and how much of it would decide every one."""
+        """The tally that all checks rest on, and how much of it would decide every one."""
         return replace(self.rows.tally, needed=self.rows_needed if self.groups_needed is None else self.groups_needed)
 
     @property

@@ -64,7 +64,7 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
 def _say_hints(
     table: tables.Table, read: Read, names: Mapping[str, str], request: GateRequest, listener: Listener
 ) -> None:
-    """What columns suggest of the rows, and what to do if it is so."""
+    """Hints from columns, and what to do if they are right."""
     classes = {f"class {name}": name for name in table.choose_classes(request.y_prob) or ()}
     hints = hints_of(table, {**names, **classes}, request, getattr(read, "followed", None))
     listener.premise("hints", hints)

@@ -410,7 +410,7 @@ class RecalibrationChoice(Result):
 
 
 def level_and_slope(*, classes: bool) -> str:
-    """What groups that are too few for a curve allow to correct."""
+    """The correction that groups allow which are too few for a curve."""
     if classes:
         return "correct how sure they are alone, by one number (TemperatureScaling)"
     return "correct level and slope alone (PlattScaling)"

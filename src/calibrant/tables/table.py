@@ -105,7 +105,7 @@ class RowsWithFeatures:
 
 
 class Values(NamedTuple):
-    """How many values a column has; rows with one; rows of each value, 0 where that differs; and all rows."""
+    """The number of values of a column; rows with one; rows of each value, 0 where that differs; and all rows."""
 
     number: int
     rows: int
@@ -266,7 +266,7 @@ class Table(ABC):
         return None
 
     def values_of(self, name: str) -> Values:
-        """How many values a column of keys has, and in how many rows; looked up once."""
+        """The number of values of a column of keys, and of rows with one; looked up once."""
         known: dict[str, Values] = self.__dict__.setdefault("_values_of", {})
         if name not in known:
             rank = self.ranks(name, "groups")

@@ -68,7 +68,7 @@ def read_draws(
 def weighing_of(
     sample: Sample, draws: Draws, sample_weight: object, trials: object, sampling_fractions: Any = None
 ) -> dict[str, Any]:
-    """What premises say of the weights of draws that were read from these columns, in an audit's words."""
+    """The premise of weights of draws that were read from these columns, in an audit's words."""
     fractions = read_fractions(sampling_fractions)
     if fractions is None and sample_weight is not None and trials is None:
         fractions = SamplingFractions.of_weights(draws.y, draws.w)

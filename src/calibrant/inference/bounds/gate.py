@@ -124,7 +124,7 @@ class GateResult(Claim):
 
     @property
     def tally(self) -> Tally:
-        """What it rests on, and how much of it would decide."""
+        """The tally that it rests on, and how much of it would decide."""
         return Tally.of(self)
 
 

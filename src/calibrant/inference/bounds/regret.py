@@ -104,7 +104,7 @@ class RegretBounds(Claim):
 
     @property
     def tally(self) -> Tally:
-        """What they rest on, and how much of it would decide."""
+        """The tally that they rest on, and how much of it would decide."""
         return Tally.of(self)
 
 

@@ -1,4 +1,4 @@
-"""What a proof rests on, in the unit that a reader collects, rows as they come or groups, and how much would decide."""
+"""The rows or groups that a proof rests on, in the unit that a reader collects, and how many would decide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_followed(result: Of, n_unknown: int) -> Of:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a result rests on, in the unit that a reader collects, and how much of it would decide."""
+    """Rows or groups that a result rests on, in the unit that a reader collects, and how many would decide."""
 
     number: int
     needed: int | None = None
@@ -36,7 +36,7 @@ class Tally:
 
     @classmethod
     def of(cls, result: GateResult | RegretBounds) -> Tally:
-        """Of groups where there are some, else of rows as they come."""
+        """Groups where there are some, else rows as they come."""
         if result.n_groups is not None:
             return cls(result.n_groups, result.groups_needed, result.n_rows, "group")
         known = result.n_rows if result.n_unknown else None
@@ -52,11 +52,11 @@ class Tally:
 
     @property
     def units(self) -> str:
-        """What is to be collected more of."""
+        """The word for what to collect more of."""
         return "rows" if self.unit == "row" else "groups"
 
     def as_they_come(self, *also: str) -> str:
-        """Which share of the rows to collect is known, where some are not, and what else is said of them."""
+        """The share of the rows to collect that is known, where some are not, and the rest of that parenthesis."""
         known = self.n_rows is not None and self.unit == "row"
         share = [f"{100.0 * (self.n_rows or 0) / self.number:.0f}% of them known"] if known else []
         inside = ", ".join([*share, *also])
@@ -69,7 +69,7 @@ class Tally:
 
 
 def needs(tally: Tally) -> str:
-    """How many more rows, or groups, would decide, behind what is proved."""
+    """The clause, behind a proof, with the rows or groups that would decide."""
     if not tally.needed:
         return f"; it may be right at the limit, where no number of {tally.units} decides"
     return f"; {rows_to_decide(tally)}"

@@ -227,7 +227,7 @@ _KINDS = {
 
 
 def _kind(of: Any) -> str | None:
-    """What kind of values a type of pyarrow has; None of those that readers tell in several ways."""
+    """The kind of values that a type of pyarrow has; None of those that readers tell in several ways."""
     from pyarrow import types
 
     of = of.value_type if types.is_dictionary(of) else of
