@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,17 @@ import numpy as np
 from calibrant.door.censoring import LEAST_FOLLOWED, CensoredOutcomes, censored_outcomes
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.premises import Followed
 from calibrant.door.rows import Rows, read_fractions
+from calibrant.findings.faults import in_table
 
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
     from calibrant.tables.frames import OpenedFrame
-    from calibrant.tables.table import Table
+    from calibrant.tables.table import Columns, Table
+
+OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
+"""Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 
 _OUTCOME, _PREDICTION, _WEIGHT, _CHANCE = (
     f"calibrant_{each}" for each in ("outcome", "prediction", "weight", "chance")
@@ -98,3 +103,27 @@ def in_population(
     columns_of_keys = read.keys_in_a_frame()
     numbered = columns_of_keys.rename({name: f"_s{at}" for at, name in enumerate(columns_of_keys.columns)})
     return Population(frame_of(numbers, read.keys), numbered, rows)
+
+
+def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, horizon: float) -> Columns:
+    """The rows whose outcome is known at a horizon, with weights for the others."""
+    names = {OF_A_HORIZON.get(argument, argument): name for argument, name in read.names.items()}
+    names |= {"strata" if len(request.strata) == 1 else f"strata ({name})": name for name in request.strata}
+    least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
+    try:
+        outcomes = at_horizon(table, read.sample_weight, read.y_true, request)
+    except InputError as problem:
+        raise in_table(problem, table, names) from None
+    known = outcomes.known
+    if not known.size:
+        raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
+    parts = bool(request.by or request.find)
+    return replace(
+        read,
+        y_true=outcomes.y_true[known],
+        y_prob=np.asarray(read.y_prob)[known],
+        sample_weight=outcomes.sample_weight[known],
+        names=names,
+        groups=None if read.groups is None else read.groups[known],
+        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], request.strata, parts),
+    )

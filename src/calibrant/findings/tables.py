@@ -22,9 +22,9 @@ from calibrant.door.rows import read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
-from calibrant.findings.followed import OF_A_HORIZON, with_outcomes
 from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.parts import check_drift, in_parts
+from calibrant.findings.population import OF_A_HORIZON, with_outcomes
 from calibrant.findings.results import Audit
 from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.inference.bounds.tally import of_followed
