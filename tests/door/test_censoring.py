@@ -142,7 +142,7 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
     assert "within values of column s" in str(found.premises)
     test = calibration_test(known.y_true, risk, **options)
     assert found.tests["calibration_test"].result.statistic == pytest.approx(test.statistic, rel=0.5)
-    with pytest.raises(InputError, match="horizon: is 9, to which"):
+    with pytest.raises(InputError, match=r"horizon: is 9, to which"):
         audit_table(table, **{**of, "horizon": 9.0})
     with pytest.raises(InputError, match="time: there is no column 'u'"):
         audit_table(table, **{**of, "time": "u"})
@@ -242,3 +242,25 @@ def test_two_years_with_a_third_unknown_have_a_panel_a_decision_curve_and_a_pict
     at = np.array([0.1, 0.2, 0.3, 0.4])
     got, full = (np.interp(at, each.thresholds, each.net_benefit) for each in (curve, everyone))
     assert got == pytest.approx(full, abs=0.02)
+
+
+def test_ways_out_of_a_horizon_work():
+    """Rows left out, and a least share below nothing, were named though neither can be; a stratum leaves as it does."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    of = {"y_true": None, "y_prob": "p", "time": "t", "event": "e", "horizon": 1.0, "n_resamples": 0}
+    table = pd.DataFrame({"p": rng.random(200), "t": 2.0 * rng.random(200), "e": rng.integers(0, 2, 200)})
+    table["s"] = np.arange(200) % 2
+    assert "alike in all segments" not in str(audit_table(table, **of, strata="s", by="s").premises)
+    assert "alike in all segments" in str(audit_table(table, **of, by="s").premises)
+    with pytest.raises(InputError, match=r"horizon: is 9, to which 0 of the rows .*; take an earlier horizon$"):
+        audit_table(table, **{**of, "horizon": 9.0})
+    with pytest.raises(InputError, match="least_followed below") as problem:
+        audit_table(table, **of, least_followed=0.9)
+    below = float(problem.value.allowed.partition("least_followed below ")[2])
+    assert audit_table(table, **of, least_followed=0.99 * below).n_rows < 200
+    with pytest.raises(InputError) as problem:
+        audit_table(table.assign(t=np.where(np.arange(200) == 3, np.nan, table["t"])), **of)
+    assert problem.value.row == 3
+    assert "exclude" not in str(problem.value)

@@ -56,6 +56,23 @@ def test_an_order_that_ids_contradict_is_refused(files):
         assert f"column id says otherwise: row 0 of {name} is 3, which is row {row} of d.csv; say --items id" in said
 
 
+def test_an_order_that_ids_of_several_rows_contradict_is_refused(files):
+    # Ids that each stood twice were not looked at: 120 items were compared with other ones.
+    twice = np.arange(120) // 2
+    files["a"].assign(id=twice).to_csv("a.csv", index=False)
+    files["d"].assign(id=twice[::-1]).to_csv("d.csv", index=False)
+    for args in (("audit", "a.csv", "d.csv", "--resamples", 0), ("gate", "a.csv", "--baseline", "d.csv")):
+        code, _, said = run(*args, "--items", "in order")
+        name = "a.csv" if args[0] == "audit" else "FILE"
+        assert code == 2
+        assert f"column id says otherwise: row 0 of {name} is 0, and that of d.csv is 59; put rows in one order" in said
+    alike = files["a"].assign(id=twice[::-1], y_prob=0.9 * files["a"]["y_prob"])
+    alike.to_csv("alike.csv", index=False)
+    assert "column id says otherwise" in run("audit", "a.csv", "alike.csv", "--resamples", 0)[1]
+    said = run("gate", "a.csv", "--baseline", "alike.csv")[1]
+    assert "Rows of alike.csv are taken as others than those of FILE." in said
+
+
 @pytest.mark.slow
 def test_how_items_were_matched_is_a_premise_of_a_comparison(tmp_path):
     of = "all 120 rows of each of a.csv and"

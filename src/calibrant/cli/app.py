@@ -340,9 +340,10 @@ def _conflict(sources: Sequence[Source], *, explicit: bool) -> str | None:
     if explicit:
         refuse_conflict(sources)
     conflict = conflict_of_order(sources)
-    return (
-        None if conflict is None else f"outcomes are the same row by row, but {conflict[1]}. Say --items {conflict[0]}"
-    )
+    if conflict is None:
+        return None
+    said, ways = conflict
+    return f"outcomes are the same row by row, but {said}. {ways[0].upper()}{ways[1:]}"
 
 
 def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:

@@ -154,9 +154,11 @@ def censored_outcomes(
                 "horizon",
                 f"is {at:g}, to which {last:.3g} of the rows are followed{where}; known ones would stand for too many",
                 allowed=Ways(
-                    f"take an earlier horizon, or least_followed below {least:g}",
-                    f"take an earlier horizon, or --least-followed below {least:g}",
-                ),
+                    f"take an earlier horizon, or least_followed below {last:.3g}",
+                    f"take an earlier horizon, or --least-followed below {last:.3g}",
+                )
+                if last > 0.0
+                else "take an earlier horizon" + ("" if strata is None else ", or columns of fewer strata"),
             )
         smallest = min(smallest, last)
         weight[rows] = np.where(known[rows], 1.0 / share, 0.0)

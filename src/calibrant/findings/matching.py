@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -87,13 +88,35 @@ def shared_ids(first: Source, second: Source) -> Iterator[SharedIds]:
             yield SharedIds(name, *ids)
 
 
-def conflict_of_order(sources: Sequence[Source]) -> tuple[str | None, str] | None:
-    """The first column of ids that says that rows do not follow one another alike, and where, in words."""
+def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
+    """A column of ids that says that rows do not follow one another alike: where, and what to do, in words."""
     for other in sources[1:]:
         for ids in shared_ids(sources[0], other):
             said = ids.conflict((sources[0].name, other.name))
+            if said is not None and ids.column is None:
+                return said, "leave out --items, and documents are matched"
             if said is not None:
-                return ids.column, said
+                return said, f"say --items {ids.column}; if it tells no items, leave it out of one file"
+        said = _conflict_of_repeated(sources[0], other)
+        if said is not None:
+            return said, "put rows in one order, or give each item an id of its own and say --items COLUMN"
+    return None
+
+
+def _conflict_of_repeated(first: Source, second: Source) -> str | None:
+    """The first row whose id differs, of a column that has equal ids equally often in both, some of them repeatedly."""
+    used = {*first.names.values(), *second.names.values()}
+    for name in item_columns(first.table.columns):
+        if name in used or name not in second.table.columns:
+            continue
+        try:
+            sides = [list(map(str, each.items(name) or ())) for each in (first, second)]
+        except InputError:  # of values that no ids are
+            continue
+        if sides[0] != sides[1] and Counter(sides[0]) == Counter(sides[1]):
+            row = next(k for k, (one, other) in enumerate(zip(*sides, strict=True)) if one != other)
+            of = f"row {row:,} of {first.name} is {sides[0][row]}, and that of {second.name} is {sides[1][row]}"
+            return f"column {name} says otherwise: {of}"
     return None
 
 
@@ -101,10 +124,7 @@ def refuse_conflict(sources: Sequence[Source]) -> None:
     """Refuse an order of items that a column of ids contradicts."""
     conflict = conflict_of_order(sources)
     if conflict is not None:
-        column, said = conflict
-        ways = "leave out --items, and documents are matched"
-        if column is not None:
-            ways = f"say --items {column}; if it tells no items, leave it out of one file"
+        said, ways = conflict
         raise InputError("items", f"are said to be in order, and {said}", allowed=ways)
 
 

@@ -117,7 +117,7 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
     known = outcomes.known
     if not known.size:
         raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
-    parts = bool(request.by or request.find)
+    parts = bool({*request.by, *request.find} - {*request.strata})  # a stratum is no part that leaves alike
     return replace(
         read,
         y_true=outcomes.y_true[known],

@@ -235,7 +235,7 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
             problem = of_trials(problem)
         if request.horizon is not None:
             argument = OF_A_HORIZON.get(problem.argument, problem.argument)
-            problem = type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed)
+            raise type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed) from None
         raise or_left_out(problem) from None
     return read if request.horizon is None else with_outcomes(table, read, request, request.horizon)
 

@@ -26,6 +26,7 @@ from calibrant.findings.faults import refuse_own_columns, said_of
 from calibrant.findings.matching import (
     SharedIds,
     Source,
+    conflict_of_order,
     matching_in_words,
     others_in_words,
     refuse_conflict,
@@ -316,7 +317,7 @@ def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str)
             return by(ids.column, _places(sources, ids.column, sizes))
         if ids.n_shared:
             raise _perhaps_same_items(ids, name)
-    if same_rows(one, other):
+    if same_rows(one, other) and conflict_of_order(sources) is None:
         return before.side, False, matching_in_words(names, sizes[0], IN_ORDER, given=False)
     return before.side, False, others_in_words(name)
 
