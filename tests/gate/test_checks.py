@@ -910,3 +910,17 @@ def test_segments_of_rows_that_are_followed_are_gated_with_their_weights(tmp_pat
     assert found.checks[1].result.lower_distance.high >= alone.lower_distance.high  # at a share of the level
     assert found.checks[1].result.n_rows == alone.n_rows
     assert found.premises.followed.in_segments
+    # Known rows alone were counted: 1,300 more were asked for where 5,000 are needed.
+    lost = {check.name: check.result.n_unknown for check in found.checks if check.kind != "found"}
+    assert lost["kind = a"] == 1_500 - rows.size
+    assert lost["all rows"] == lost["kind = a"] + lost["kind = b"] == known.n_unknown
+    near = gated(path, by=("kind",), time="t", event="e", horizon=1.0, y_prob="p", max_distance=0.03)
+    open_one = near.checks[2].result
+    assert open_one.verdict == "undecided"
+    here = open_one.n_rows + open_one.n_unknown
+    assert open_one.rows_needed > here  # in rows as they come
+    assert f"({open_one.n_rows:,} of {here:,} rows known)" in near.summary()
+    early = np.where(kind == "b", 0.1, columns["t"]), np.where(kind == "b", 0, columns["e"])
+    none_known = written(tmp_path / "none.parquet", p=risk, t=early[0], e=early[1], kind=kind)
+    with pytest.raises(InputError, match="by: kind = b: no outcome of its 1,500 rows is known by the horizon; take an"):
+        gated(none_known, by=("kind",), time="t", event="e", horizon=1.0, y_prob="p", least_followed=0.1)

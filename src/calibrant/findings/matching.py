@@ -76,16 +76,22 @@ def shared_ids(first: Source, second: Source) -> Iterator[SharedIds]:
     ids = None if documents is None or others is None else compared_ids(documents, others)
     if ids is not None:
         yield SharedIds(None, *ids)
+    for name, *sides in _columns_of_both(first, second):
+        ids = compared_ids(*sides)
+        if ids is not None:
+            yield SharedIds(name, *ids)
+
+
+def _columns_of_both(first: Source, second: Source) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """Columns that both have and that are called as ids are, with their values in either."""
     used = {*first.names.values(), *second.names.values()}
     for name in item_columns(first.table.columns):
         if name in used or name not in second.table.columns:
             continue
         try:
-            ids = compared_ids(first.items(name), second.items(name))
+            yield name, first.items(name) or [], second.items(name) or []
         except InputError:  # of values that no ids are
             continue
-        if ids is not None:
-            yield SharedIds(name, *ids)
 
 
 def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
@@ -105,14 +111,8 @@ def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
 
 def _conflict_of_repeated(first: Source, second: Source) -> str | None:
     """The first row whose id differs, of a column that has equal ids equally often in both, some of them repeatedly."""
-    used = {*first.names.values(), *second.names.values()}
-    for name in item_columns(first.table.columns):
-        if name in used or name not in second.table.columns:
-            continue
-        try:
-            sides = [list(map(str, each.items(name) or ())) for each in (first, second)]
-        except InputError:  # of values that no ids are
-            continue
+    for name, *columns in _columns_of_both(first, second):
+        sides = [list(map(str, each)) for each in columns]
         if sides[0] != sides[1] and Counter(sides[0]) == Counter(sides[1]):
             row = next(k for k, (one, other) in enumerate(zip(*sides, strict=True)) if one != other)
             of = f"row {row:,} of {first.name} is {sides[0][row]}, and that of {second.name} is {sides[1][row]}"

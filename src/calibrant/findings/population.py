@@ -18,7 +18,7 @@ from calibrant.findings.faults import in_table
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
     from calibrant.tables.frames import OpenedFrame
-    from calibrant.tables.table import Columns, Table
+    from calibrant.tables.table import Columns, RowsWithFeatures, Table
 
 OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
 """Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
@@ -35,6 +35,7 @@ class Population:
     table: OpenedFrame
     keys: Any  # the keys of the rows, as `Groups` has them
     rows: Rows  # without groups
+    unknown: RowsWithFeatures | None = None  # those whose outcome at a horizon is not known, with their keys
 
     @property
     def names(self) -> dict[str, str]:
@@ -86,8 +87,10 @@ def in_population(
     else:
         names = {argument: columns[argument] for argument in ("y_true", "y_prob")}
     read = table.with_features(names, list(keys), option, exclude_bad=request.exclude_bad)
+    unknown = None
     if request.horizon is not None:
         outcomes = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
+        unknown = read.kept(outcomes.sample_weight == 0.0)
         read = read.kept(outcomes.sample_weight > 0.0)
         known = outcomes.known
         y, v, w = read_columns(outcomes.y_true[known], read.arrays["y_prob"], outcomes.sample_weight[known])
@@ -102,7 +105,7 @@ def in_population(
     rows = Rows.of(y, v, weight, sampling_fractions=request.sampling_fractions)
     columns_of_keys = read.keys_in_a_frame()
     numbered = columns_of_keys.rename({name: f"_s{at}" for at, name in enumerate(columns_of_keys.columns)})
-    return Population(frame_of(numbers, read.keys), numbered, rows)
+    return Population(frame_of(numbers, read.keys), numbered, rows, unknown)
 
 
 def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, horizon: float) -> Columns:
