@@ -203,7 +203,10 @@ def test_a_state_remembers_its_premises(tmp_path):
     more = (*options, "--pos-label", "yes")
     done = run(write(tmp_path / "a.csv", first), *more, "--exclude-bad", "--unweighted")
     assert done.exit_code in (0, 3), done.output
-    assert "gate all rows without --anytime, which takes no groups, and say --groups customer_id" in done.stdout
+    hint = (
+        "gate all rows without --anytime, which takes no groups, and say --groups customer_id --max-weight N, the most"
+    )
+    assert hint in done.stdout
     second = clicks(200, 1)
     later = run(write(tmp_path / "b.csv", second), *options, "--json")
     so_far = run(*LIMIT, "--anytime", state, "--so-far", "--json")

@@ -306,7 +306,8 @@ class Premises(Result):
         if self.perhaps_groups is None:
             return None
         name = self.perhaps_groups
-        ways = f'{self.ways_to_group or f"say --groups {name}"} (in Python groups="{name}")'
+        bound = " --max-weight N, the most rows that one has" if self.anytime else ""  # what a gate needs besides
+        ways = f'{self.ways_to_group or f"say --groups {name}{bound}"} (in Python groups="{name}")'
         return f"If rows of one {name} depend on one another, {self._without('groups')}{ways}."
 
     def _without(self, what: str) -> str:
