@@ -160,7 +160,9 @@ SCORES = ("method", "lower_calibration_distance", "smooth_calibration_error", "b
 PROVED = {**of(Bracket), "lower_source": "string", "upper_source": "string"}
 NOT_RUN = {"not_run": "string"}
 RESULT = of(TestResult, "statistic", "pvalue", "reject", "level", "method")
-CALIBRATION_TEST = RESULT | of(CalibrationTestResult, "components", "leading", "region", "pooling", "premise")
+CALIBRATION_TEST = RESULT | of(
+    CalibrationTestResult, "components", "leading", "region", "pooling", "premise", "impossible"
+)
 PREMISES = {**of(Premises), "sentences": {"*": "string"}}
 
 AUDIT: dict[str, Any] = {

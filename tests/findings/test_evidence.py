@@ -31,6 +31,17 @@ def test_a_bent_predictor_is_rejected_in_words():
     assert json.loads(result.to_json())["tests"]["calibration_test"]["reject"] is True
 
 
+def test_the_json_counts_rows_that_were_predicted_0_or_1_and_turned_out_otherwise():
+    """The p-value of labels is 1, for no row lies between: what proves their error stands beside it."""
+    y_true = np.repeat([0.0, 1.0, 0.0, 1.0], [900, 100, 50, 950])
+    found = audit(y_true, np.repeat([0.0, 1.0], 1_000))
+    test = json.loads(found.to_json())["tests"]["calibration_test"]
+    assert (test["pvalue"], test["impossible"]["n_rows"]) == (1.0, 150)
+    assert test["impossible"]["by_rounding"] < 1e-100
+    calibrated = audit(*drawn(100), n_resamples=99)
+    assert json.loads(calibrated.to_json())["tests"]["calibration_test"]["impossible"] is None
+
+
 @pytest.mark.slow
 def test_a_calibrated_one_is_not():
     rejected = sum(

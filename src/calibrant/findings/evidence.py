@@ -88,6 +88,7 @@ def _more(result: CalibrationTestResult) -> dict[str, Any]:
         "region": plain(result.region),
         "pooling": result.pooling,
         "premise": result.premise,
+        "impossible": None if result.impossible is None else plain(result.impossible.to_dict()),
     }
 
 
