@@ -54,8 +54,8 @@ from calibrant.resampling.redraw import too_few
 if TYPE_CHECKING:
     from calibrant.decisions.line import GroupLine
     from calibrant.findings.results import Audit
-    from calibrant.inference.bounds.gate import GateResult
-    from calibrant.recalibration.gain import RecalibrationGain
+    from calibrant.inference.testing.result import TestResult
+    from calibrant.recalibration.gain import Direction, RecalibrationGain
     from calibrant.segments.by_column import Segment
     from calibrant.segments.results import FoundSegment
 
@@ -73,36 +73,45 @@ BOTH_SIGNS = "Errors of both signs partly cancel in the average above."
 def answer(audit: Audit) -> Answer:
     """Put together what the audit found."""
     test, gate = audit.tests["calibration_test"].result, audit.gate
-    # What single classes cost is not known; their states decide.
-    cost = "small" if audit.classes is not None else stakes(audit.advice.gain)
+    cost, of_classes = stakes(audit.advice.gain), None
+    if audit.classes is not None:
+        cost, of_classes = "small", audit.classes.state  # what single classes cost is not known; their states decide
     beyond = _beyond(gate)
     few = audit.n_groups is not None and audit.n_resamples > 0 and not (audit.rates or beyond)
     by_line, more_helps = few and audit.group_line is not None, few or (gate is not None and not beyond)
-    state = decide(test, gate, None if audit.classes is None else audit.classes.state, cost, by_line=by_line)
-    real = rejected(test, gate)
-    interval = None if gate is None else gate.lower_distance
-    if interval is not None and not real and test is not None:
-        interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
+    state = decide(test, gate, of_classes, cost, by_line=by_line)
     proved = beyond or (test is not None and test.reject)
-    line = audit.group_line
-    direction = audit.reliability.direction if proved else None if line is None else line.direction
-    if audit.advice.backwards:  # neither too high nor too low: the other way round
-        direction = None
     value = audit.measures["lower_calibration_distance"].value
-    found = Answer(
+    first = Answer(
         state=state,
-        direction=direction,
+        direction=_direction(audit, proved=proved),
         size=audit.ties.lower_distance_bracket.upper if value is None else value,
-        interval=interval,
+        interval=_interval(test, gate),
         pvalue=None if test is None else test.pvalue,
         action=action_of(state, audit.advice, parts_off(audit), more_helps=more_helps),
         headline="",
         details=(),
         max_distance=audit.max_distance,
     )
-    if proved and says_where(found.action) and blamed(audit, direction) is None and since(audit, direction) is None:
-        found = replace(found, examples=_places(found, audit).examples())
-    return replace(found, headline=headline(found, audit), details=details(found, audit))
+    if proved and says_where(first.action) and not _in_a_part(audit, first.direction):
+        first = replace(first, examples=_places(first, audit).examples())
+    return replace(first, headline=headline(first, audit), details=details(first, audit))
+
+
+def _interval(test: TestResult | None, gate: GateResult | None) -> Interval | None:
+    """The bound of the distance; what the test does not prove is not claimed by its lower end."""
+    if gate is None or test is None or rejected(test, gate):
+        return None if gate is None else gate.lower_distance
+    return Interval(0.0, gate.lower_distance.high)
+
+
+def _direction(audit: Audit, *, proved: bool) -> Direction | None:
+    """The way in which predictions err, by the curve or by few groups; None of those that are the other way round."""
+    if audit.advice.backwards:
+        return None
+    if proved:
+        return audit.reliability.direction
+    return None if audit.group_line is None else audit.group_line.direction
 
 
 def says_where(action: Action) -> bool:
@@ -125,8 +134,8 @@ def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
     odd = None if test is None or answer.state not in _NOT_SEEN else test.impossible
     beside = [] if odd is None else [_too_few_to_tell(odd.n_rows)]
     do = action_line(answer, audit)
-    said = (*_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit))
-    return said if do is None else (*said, do)
+    lines = (*_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit))
+    return lines if do is None else (*lines, do)
 
 
 def _too_few_to_tell(n_rows: int) -> str:
@@ -140,15 +149,15 @@ def _few_groups(answer: Answer, audit: Audit) -> list[str]:
     line = audit.group_line
     if line is None:
         return []
-    said, classes = [], audit.classes is not None
+    lines, classes = [], audit.classes is not None
     tested = answer.interval is not None and answer.pvalue is not None
     if tested or answer.state not in _NOT_SEEN or answer.direction is not None:
-        said.append(
+        lines.append(
             sentence(f"{line.of_what(classes)} come from {too_few(line.worth)}")
         )  # elsewhere the headline says so
     if answer.state not in _NOT_SEEN or answer.direction is None:
-        said.append(sentence(f"{line.level_in_words(classes)} (100 is right; {confidence(line.level)} confidence)"))
-    return said
+        lines.append(sentence(f"{line.level_in_words(classes)} (100 is right; {confidence(line.level)} confidence)"))
+    return lines
 
 
 def _number_of_groups(n_groups: int, worth: float) -> str:
@@ -160,7 +169,7 @@ def by_groups(line: GroupLine, *, classes: bool) -> str:
     """The direction that few groups prove, and its ground: events for every 100, the slope, or both."""
     assert line.direction is not None
     *others, (last, right) = line.signs(classes)
-    first = "".join(f"{said} ({value} is right). " for said, value in others)
+    first = "".join(f"{clause} ({value} is right). " for clause, value in others)
     last = last if not others else last[0].upper() + last[1:]
     way = f"{SAID[line.direction]}{' on average' if line.direction in ('too high', 'too low') else ''}"
     return f"{way}: {first}{last} ({right} is right; {confidence(line.level)} confidence)."
@@ -170,10 +179,10 @@ def _odd_rows(audit: Audit) -> list[str]:
     """Predictions that are labels, and outcomes that are all the same: there a reader should look first."""
     if audit.classes is not None:
         return []
-    told = [LABELS] if _are_labels(audit) else []
+    lines = [LABELS] if _are_labels(audit) else []
     if audit.auc is None:
-        told.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5, weighted=audit.weighted))
-    return told
+        lines.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5, weighted=audit.weighted))
+    return lines
 
 
 def _are_labels(audit: Audit) -> bool:
@@ -185,18 +194,8 @@ def _what(answer: Answer, audit: Audit) -> str:
     """The first line: which way predictions err, and where."""
     if answer.state == "not tested":
         return f"Not tested for chance: {_why_not(audit.tests['calibration_test'].not_run or '')}."
-    if answer.action == "look at the parts" and answer.state in _NOT_SEEN:
-        return _parts_in_words(audit)
-    if answer.state in _NOT_SEEN and answer.direction is not None and audit.group_line is not None:
-        return by_groups(audit.group_line, classes=audit.classes is not None)
-    if answer.state == "no evidence":
-        return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
-    if answer.state == "too few rows":
-        rows, groups = counted(audit.n_rows, unit(audit)), audit.group_line
-        if groups is not None and (answer.interval is None or answer.pvalue is None):
-            few = f"groups are too few ({_number_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
-            return f"{_NOT_SEEN[answer.state]}, but {few}."
-        return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
+    if answer.state in _NOT_SEEN:
+        return _not_seen(answer, audit)
     if _by_classes(answer, audit):
         return "Single classes are off, though the most probable one shows no sign of error."
     test = audit.tests["calibration_test"].result
@@ -207,13 +206,34 @@ def _what(answer: Answer, audit: Audit) -> str:
     if answer.action == "predict the base rate":
         gain = audit.advice.gain
         return of_no_use(every_time(audit), better=gain is not None and gain.proved)
+    return _where(answer, audit)
+
+
+def _not_seen(answer: Answer, audit: Audit) -> str:
+    """The first line where no error of all rows is seen: what parts or few groups show, or nothing."""
+    groups = audit.group_line
+    if answer.action == "look at the parts":
+        return _parts_in_words(audit)
+    if answer.direction is not None and groups is not None:
+        return by_groups(groups, classes=audit.classes is not None)
+    if answer.state == "no evidence":
+        return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
+    rows = counted(audit.n_rows, unit(audit))
+    if groups is not None and (answer.interval is None or answer.pvalue is None):
+        few = f"groups are too few ({_number_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
+        return f"{_NOT_SEEN[answer.state]}, but {few}."
+    return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
+
+
+def _where(answer: Answer, audit: Audit) -> str:
+    """The first line of a real error: since when, in which segment, or at which predictions."""
     if since(audit, answer.direction) is not None:
         return f"{_drift_in_words(audit)}."
-    where_alone = blamed(audit, answer.direction)
-    if where_alone is not None and answer.direction is None:
-        return _of_one_segment(where_alone)
-    if where_alone is not None:
-        return f"{_places(answer, audit).way}{_there_and_elsewhere(where_alone)}."
+    alone = blamed(audit, answer.direction)
+    if alone is not None and answer.direction is None:
+        return _of_one_segment(alone)
+    if alone is not None:
+        return f"{_places(answer, audit).way}{_there_and_elsewhere(alone)}."
     if _told_by_parts(answer, audit):
         return _parts_in_words(audit)
     slightly = answer.state == "too small to matter"
@@ -236,7 +256,12 @@ def _told_by_parts(answer: Answer, audit: Audit) -> bool:
     """Whether segments stand in the headline of an error of all rows whose direction and places are not known."""
     if answer.direction is not None or answer.examples or answer.state in _NOT_SEEN or not says_where(answer.action):
         return False
-    return "segments" in parts_off(audit) and blamed(audit, None) is None and since(audit, None) is None
+    return "segments" in parts_off(audit) and not _in_a_part(audit, None)
+
+
+def _in_a_part(audit: Audit, direction: Direction | None) -> bool:
+    """Whether the error of all rows is that of one segment, or has been there since some period only."""
+    return since(audit, direction) is not None or blamed(audit, direction) is not None
 
 
 def _places(answer: Answer, audit: Audit) -> Places:
@@ -309,44 +334,58 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
     """The second line: whether that is chance, and how far predictions would have to move."""
     parts = answer.action == "look at the parts"
     if answer.state in _NOT_SEEN and answer.direction is not None and not parts:
-        seen = f"{_NOT_SEEN[answer.state]} of other kinds"
-        if answer.state == "no evidence":
-            return [f"{seen}: {_at_most(answer, audit)}."]
-        if answer.pvalue is None:
-            return [_may_hide(answer, audit)]
-        hide = "" if answer.interval is None else f" {_may_hide(answer, audit)}"
-        return [f"{seen} ({_p(answer, audit)}).{hide}"]
+        return [_of_other_kinds(answer, audit)]
     if answer.state == "no evidence":
         return [f"Over all rows no error matters: {_at_most(answer, audit)}."] if parts else []
     if answer.state == "too few rows":
         overall = f"{_NOT_SEEN[answer.state]} in all rows together{_with_p(answer, audit)}. " if parts else ""
-        told = answer.interval is None and audit.group_line is not None  # by the groups' level
-        said = f"{overall}{'' if told else _may_hide(answer, audit)}".strip()
-        return [said] if said else []
-    real = ""
-    test = audit.tests["calibration_test"].result
-    if _by_classes(answer, audit):
-        real = f"Classes are tested at one level for all{_if_independent(audit)}. "
-    elif _told_by_parts(answer, audit):
-        real = ""  # by the segments
-    elif (test is None or _are_labels(audit)) and _beyond(audit.gate):
-        without = ", without a test" if test is None else ""  # of labels it tests no row
-        real = f"A bound proves this{_if_independent(audit)}{without}. "
-    elif test is not None and test.reject:
-        real = f"{_reality(answer, audit)}. "
-    elif test is not None and _beyond(audit.gate):
-        real = f"A bound proves this; the test alone does not see it{_if_independent(audit)} ({_p(answer, audit)}). "
-    elif test is not None:
-        real = f"That does not depend on the test{_if_independent(audit)} ({_p(answer, audit)}). "
+        by_level = answer.interval is None and audit.group_line is not None  # the groups' level tells it
+        line = f"{overall}{'' if by_level else _may_hide(answer, audit)}".strip()
+        return [line] if line else []
+    real = _why_real(answer, audit)
     if answer.state == "too small to matter":
-        if parts:
-            small = f"{real}Over all rows it is small: {_at_most(answer, audit)}."
-            parts_too = "" if _told_by_parts(answer, audit) else f" {_those(audit, blamed(audit, answer.direction))}"
-            return [f"{small}{parts_too}"]
-        return [f"{real}The error is too small to matter: {_at_most(answer, audit)}."]
+        return [f"{real}{_how_small(answer, audit)}"]
     if answer.action == "check the labels":
         return [real.strip()] if real else []
     return [f"{real}{_how_far(answer, audit)}"]
+
+
+def _of_other_kinds(answer: Answer, audit: Audit) -> str:
+    """Errors beside the direction that few groups prove: not seen, and how large they may be."""
+    not_seen = f"{_NOT_SEEN[answer.state]} of other kinds"
+    if answer.state == "no evidence":
+        return f"{not_seen}: {_at_most(answer, audit)}."
+    if answer.pvalue is None:
+        return _may_hide(answer, audit)
+    hide = "" if answer.interval is None else f" {_may_hide(answer, audit)}"
+    return f"{not_seen} ({_p(answer, audit)}).{hide}"
+
+
+def _why_real(answer: Answer, audit: Audit) -> str:
+    """Why an error is no chance, with a space after it: by classes, by the test, by a bound, or by segments above."""
+    test, independent = audit.tests["calibration_test"].result, _if_independent(audit)
+    if _by_classes(answer, audit):
+        return f"Classes are tested at one level for all{independent}. "
+    if _told_by_parts(answer, audit):
+        return ""
+    if (test is None or _are_labels(audit)) and _beyond(audit.gate):
+        without = ", without a test" if test is None else ""  # of labels it tests no row
+        return f"A bound proves this{independent}{without}. "
+    if test is None:
+        return ""
+    if test.reject:
+        return f"{_reality(answer, audit)}. "
+    if _beyond(audit.gate):
+        return f"A bound proves this; the test alone does not see it{independent} ({_p(answer, audit)}). "
+    return f"That does not depend on the test{independent} ({_p(answer, audit)}). "
+
+
+def _how_small(answer: Answer, audit: Audit) -> str:
+    """The bound of an error that is too small to matter; and the parts where it is not."""
+    if answer.action != "look at the parts":
+        return f"The error is too small to matter: {_at_most(answer, audit)}."
+    parts = "" if _told_by_parts(answer, audit) else f" {_those(audit, blamed(audit, answer.direction))}"
+    return f"Over all rows it is small: {_at_most(answer, audit)}.{parts}"
 
 
 def _may_hide(answer: Answer, audit: Audit) -> str:
@@ -372,9 +411,8 @@ def could_cost(gain: RecalibrationGain | None, error: str = "it") -> str:
 
 def _how_far(answer: Answer, audit: Audit) -> str:
     """How far predictions would have to move: of these rows, and likely of the population."""
-    where = since(audit, answer.direction)
     which = "Predictions" if audit.classes is None else "Predictions of the likeliest class"
-    apart = where is not None or _told_by_parts(answer, audit) or blamed(audit, answer.direction) is not None
+    apart = _told_by_parts(answer, audit) or _in_a_part(audit, answer.direction)
     which = "In all rows together, predictions" if apart else which
     move = f"{which} would have to move by {in_points(in_short(answer.size))} on average"
     if answer.interval is None:
@@ -404,12 +442,12 @@ def _costs(audit: Audit) -> str:
 def _parts_in_words(audit: Audit) -> str:
     """The segments that err where all rows together show nothing, the first of either direction; or since when."""
     off, searched = [each for each in audit.segments if named_off(audit, each)], found_off(audit)
-    given = _if_independent(audit)
+    independent = _if_independent(audit)
     if searched and not off:
         first = searched[0]
         sure = NOT_CHANCE if first.pvalue < SURELY else RARELY
         n_tested = 0 if audit.found_segments is None else audit.found_segments.n_tested
-        real = f"{sure}{given} ({short_pvalue(first.pvalue)}, allowing for {counted(n_tested, 'segment')})."
+        real = f"{sure}{independent} ({short_pvalue(first.pvalue)}, allowing for {counted(n_tested, 'segment')})."
         other = next((each for each in searched if each.direction != first.direction), None)
         return " ".join(f"{_found_segment(each)}." for each in (first, other) if each is not None) + f" {real}"
     if off:
@@ -417,9 +455,9 @@ def _parts_in_words(audit: Audit) -> str:
         named = [_named_segment(each, audit.segmented_by) for each in (off[0], *others[:1])]
         more = len(off) - len(named)
         among = f" {counted(more, 'more segment is', 'more segments are')} off." if more else ""
-        false = f"Of segments called off, {100.0 * audit.level:g}% may be false alarms{given}."
+        false = f"Of segments called off, {100.0 * audit.level:g}% may be false alarms{independent}."
         return f"{'. '.join(named)}.{among} {false}"
-    return f"{_drift_in_words(audit)}. The risk of any false alarm is {100.0 * audit.level:g}%{given}."
+    return f"{_drift_in_words(audit)}. The risk of any false alarm is {100.0 * audit.level:g}%{independent}."
 
 
 def _drift_in_words(audit: Audit) -> str:
@@ -475,37 +513,37 @@ def _there_and_elsewhere(where: Blamed) -> str:
 
 def sentences(audit: Audit, *, alone: bool = True) -> tuple[str, ...]:
     """The sentences of the verdict; of one of several audits without what is assumed of all."""
-    said = []
+    lines = []
     if audit.violations:
         failed = "; ".join(inequality.words for inequality in audit.violations)
-        said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
-    found = audit.answer
-    said += [found.headline, *found.details, standing(audit, alone=alone)]
+        lines.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
+    result = audit.answer
+    lines += [result.headline, *result.details, standing(audit, alone=alone)]
     if audit.cost_of_acting is not None and not audit.cost_of_acting.worst:
-        said.append(audit.cost_of_acting.summary())
+        lines.append(audit.cost_of_acting.summary())
     if audit.pos_label is not None:
-        said.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
+        lines.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
     if audit.classes is not None:
-        said += audit.classes.sentences()
-    where = blamed(audit, found.direction)
+        lines += audit.classes.sentences()
+    where = blamed(audit, result.direction)
     above = None if where is None else where.name
     if audit.segments:
-        said.append(segments_in_words(audit.segments, audit.segmented_by, chance=audit.segments_tested, above=above))
+        lines.append(segments_in_words(audit.segments, audit.segmented_by, chance=audit.segments_tested, above=above))
     if audit.found_segments is not None:
-        said.append(found_in_words(audit.found_segments, above))
+        lines.append(found_in_words(audit.found_segments, above))
         differ = disagreement(audit)
         if differ is not None:
-            said.append(differ)
-        said.append("Found segments hold if the predictions were not fitted to these rows.")
+            lines.append(differ)
+        lines.append("Found segments hold if the predictions were not fitted to these rows.")
     if audit.periods:
-        said.append(periods_in_words(audit.periods))
+        lines.append(periods_in_words(audit.periods))
     if audit.group_line is not None:
-        said.append(audit.group_line.both)
+        lines.append(audit.group_line.both)
     if audit.n_groups is not None:
-        said.append(_by_group(audit))
+        lines.append(_by_group(audit))
     if audit.rates:
-        said.append(sentence(NO_TRIALS))
-    return tuple(said)
+        lines.append(sentence(NO_TRIALS))
+    return tuple(lines)
 
 
 def _by_group(audit: Audit) -> str:
@@ -513,10 +551,8 @@ def _by_group(audit: Audit) -> str:
     name = audit.columns.get("groups")
     of = "" if name is None else f" of {name}"
     many, test = counted(audit.n_groups or 0, "group"), audit.tests["calibration_test"].result
-    judged = f"Chance is judged by whole groups, {many}{of}. " if isinstance(test, CalibrationTestResult) else ""
-    return (
-        f"{judged}For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
-    )
+    whole = f"Chance is judged by whole groups, {many}{of}. " if isinstance(test, CalibrationTestResult) else ""
+    return f"{whole}For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
 
 
 def standing(audit: Audit, *, alone: bool = True) -> str:
@@ -525,14 +561,14 @@ def standing(audit: Audit, *, alone: bool = True) -> str:
     That rows are independent is told once: not of one of several audits, nor where the answer has it as a condition.
     """
     units = "rows are" if audit.n_groups is None else f"{counted(audit.n_groups, 'group is', 'groups are')}"
-    told = not alone or (audit.perhaps_groups is not None and audit.answer.pvalue is not None)
-    assumed = "; ".join([*([] if told else [f"{units} independent"]), *_how_known(audit)])
-    said = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
+    elsewhere = not alone or (audit.perhaps_groups is not None and audit.answer.pvalue is not None)
+    assumed = "; ".join([*([] if elsewhere else [f"{units} independent"]), *_how_known(audit)])
+    line = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
     if not alone:
-        return said
-    chosen = [] if audit.perhaps_sampled is None else [CHOSEN]
+        return line
+    by_outcome = [] if audit.perhaps_sampled is None else [CHOSEN]
     vary = [VARY] if audit.trials_vary else []
-    return " ".join([said, *chosen, *vary, *audit.hints.values()])
+    return " ".join([line, *by_outcome, *vary, *audit.hints.values()])
 
 
 def _how_known(audit: Audit) -> list[str]:
@@ -547,19 +583,19 @@ def _how_known(audit: Audit) -> list[str]:
     if audit.sampling_fractions is None:
         return []
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}% of all" for each in audit.sampling_fractions)
-    seen = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
-    kept = f"the file has {without} rows without the event and {events} rows with it{seen}"
-    return [f"{kept}. Per cents are of all rows"]
+    by_weights = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
+    shares = f"the file has {without} rows without the event and {events} rows with it{by_weights}"
+    return [f"{shares}. Per cents are of all rows"]
 
 
 def _discrimination(audit: Audit) -> str:
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
-    told = "0.5 is a coin, 1 is perfect"
+    scale = "0.5 is a coin, 1 is perfect"
     if audit.advice.backwards:
-        return f"AUC {audit.auc:.3f}, below 0.5: they put likelier rows last ({told})."
+        return f"AUC {audit.auc:.3f}, below 0.5: they put likelier rows last ({scale})."
     what = "events from the rest" if audit.classes is None else "right rows from wrong ones"
-    return f"How well they tell {what}: AUC {audit.auc:.3f} ({told})."
+    return f"How well they tell {what}: AUC {audit.auc:.3f} ({scale})."
 
 
 _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
