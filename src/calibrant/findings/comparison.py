@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any, cast
 
@@ -71,8 +71,8 @@ class Comparison(Finding):
 
     def _said(self) -> tuple[str, ...]:
         if self.pairs is not None:
-            said = *_of_all(self.pairs, self._on), *self._other_order(self.pairs)
-            return *said, *self._differing(), self._advice()
+            ranks = *_of_all(self.pairs, self._on), *self._other_order(self.pairs)
+            return *ranks, *self._differing(), self._advice()
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
             return f"The {which} were not compared row by row: {self.not_compared}.", self._advice()
@@ -150,31 +150,24 @@ class Comparison(Finding):
 
     def _advice(self, better: str = "", worse: str = "") -> str:
         """What to do about each: first those to correct, then those without a sign of error, then others."""
-        correct, few, unseen, fine, other = [], [], [], [], []
+        clauses: dict[str, list[str]] = {kind: [] for kind in ("correct", "few", "unseen", "fine", "other")}
         for name, audit in zip(self.names, self.audits, strict=True):
-            answer = audit.answer
-            if answer.action == "recalibrate":
-                correct.append(name if answer.direction is None else f"{name} ({answer.direction})")
-            elif answer.action == "collect more rows" and answer.direction is not None:
-                few.append(f"{name} ({answer.direction})")
-            elif answer.action == "collect more rows" and audit.group_line is not None:
-                unseen.append(name)
-            elif answer.state in ("no evidence", "too few rows") and answer.action != "look at the parts":
-                fine.append(f"{name} shows {state_in_words(answer)}")
-            else:
-                other.append(f"{name}: {action_in_words(answer)}")
-        before = f"correct {_and(correct)} before you use {'it' if len(correct) == 1 else 'them'}" if correct else ""
+            kind, clause = _to_do(name, audit)
+            clauses[kind].append(clause)
+        correct, few, unseen, fine, other = clauses.values()
+        before = []
+        if correct:
+            before.append(f"correct {_and(correct)} before you use {'it' if len(correct) == 1 else 'them'}")
         # In as many digits as are told: a map that keeps the order moves the last ones.
         rank = {name: round(audit.auc or 0.0, 3) for name, audit in zip(self.names, self.audits, strict=True)}
         if better and len(correct) == len(fine) == 1 and correct[0].startswith(worse) and rank[better] >= rank[worse]:
-            before = f"use {better}, or {before}"
+            before = [f"use {better}, or {before[0]}"]
         if few:
             alone = level_and_slope(classes=self.audits[0].classes is not None)
-            before = f"{before}; " * bool(before) + f"collect rows of more groups; until then {alone} of {_and(few)}"
+            before.append(f"collect rows of more groups; until then {alone} of {_and(few)}")
         if unseen:
-            before = f"{before}; " * bool(before) + f"collect rows of more groups before you rely on {_and(unseen)}"
-        said = "; ".join([*([before] if before else []), *fine, *other])
-        return f"{DO if before else ''}{said}."
+            before.append(f"collect rows of more groups before you rely on {_and(unseen)}")
+        return f"{DO if before else ''}{'; '.join([*before, *fine, *other])}."
 
     @property
     def _on(self) -> str:
@@ -237,6 +230,21 @@ class Comparison(Finding):
         return rows
 
 
+def _to_do(name: str, audit: Audit) -> tuple[str, str]:
+    """The kind of what is advised, and its clause: to correct, of few groups, not seen for few groups, fine, other."""
+    answer = audit.answer
+    named = name if answer.direction is None else f"{name} ({answer.direction})"
+    if answer.action == "recalibrate":
+        return "correct", named
+    if answer.action == "collect more rows" and answer.direction is not None:
+        return "few", named
+    if answer.action == "collect more rows" and audit.group_line is not None:
+        return "unseen", name
+    if answer.state in ("no evidence", "too few rows") and answer.action != "look at the parts":
+        return "fine", f"{name} shows {state_in_words(answer)}"
+    return "other", f"{name}: {action_in_words(answer)}"
+
+
 def _and(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
@@ -277,14 +285,20 @@ def _parted(one: IntArray | None, other: IntArray | None) -> tuple[int, int | No
     return None
 
 
-def _other_groups(row: int, other: int | None, names: tuple[str, str]) -> str:
-    """That groups part rows otherwise in one file, where, and what to do."""
-    if other is None:
-        return f"one of {names[0]} and {names[1]} has no groups"
-    return (
-        f"rows {row:,} and {other:,} are of one group in only one of {names[0]} and {names[1]}. The test draws groups, "
-        "which must be the same of both: if rows are of the same items, copy one file's groups to the other"
-    )
+def _other_groups(names: Sequence[str], groups: Sequence[IntArray | None]) -> str | None:
+    """That groups part rows otherwise in one file, where, and what to do; None where they are the same in all."""
+    for name, each in zip(names[1:], groups[1:], strict=False):
+        parted = _parted(groups[0], each)
+        if parted is None:
+            continue
+        row, other = parted
+        if other is None:
+            return f"one of {names[0]} and {name} has no groups"
+        return (
+            f"rows {row:,} and {other:,} are of one group in only one of {names[0]} and {name}. The test draws groups, "
+            "which must be the same of both: if rows are of the same items, copy one file's groups to the other"
+        )
+    return None
 
 
 def compare(
@@ -308,58 +322,56 @@ def compare(
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
         names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    result = pairs = same_items = n_differing = why_not = None
-    if items is not None and None not in (*rows, *items) and not any(audit.n_excluded for audit in audits):
-        try:
-            ordered, groups = _in_one_order(names, cast("Sequence[Rows]", rows), groups, items)
-        except InputError as problem:
-            if explicit:
-                raise
-            why_not = problem.problem
-        else:
-            n_differing = _differing(ordered)
-            same = n_differing == 0
-            if explicit and same and all(a is b for a, b in zip(ordered, rows, strict=True)):
-                raise InputError("items", "have no effect: outcomes are the same, row by row")
-            rows, same_items = ordered, None if same else int(ordered[0][0].size)
-    elif explicit:
-        raise InputError("items", "are for files of single, unweighted rows with outcomes of 0 or 1, none left out")
-    group = groups[0] if groups else None
-    why_not = why_not or _not_of_the_same_rows(names, audits, rows, groups, by_items=same_items is not None)
+    same = _same_rows(names, audits, _SameRows(rows, groups), items, explicit=explicit)
+    why_not = same.problem or _not_of_the_same_rows(names, audits, same)
     why_not = why_not or (None if explicit else conflict)
-    if why_not is None and same_items is not None:
+    result = pairs = None
+    if why_not is None:
         try:
-            result, pairs = _of_items(names, cast("Sequence[Rows]", rows), group, level, seed)
-        except InputError as problem:
-            why_not = str(problem)
-    elif why_not is None:
-        y_true = cast("Rows", rows[0])[0]
-        columns = dict(zip(names, [cast("Rows", each)[1] for each in rows], strict=True))
-        try:
-            if len(names) == 2:
-                result = compare_calibration(
-                    y_true,
-                    *columns.values(),
-                    groups=group,
-                    level=level,
-                    n_resamples=_RESAMPLES,
-                    random_state=seed,
-                )
-            else:
-                n_pairs = len(names) * (len(names) - 1) // 2
-                enough = max(_RESAMPLES, math.ceil(2.0 * n_pairs / level))
-                pairs = compare_all(
-                    y_true,
-                    columns,
-                    groups=group,
-                    level=level,
-                    n_resamples=enough,
-                    random_state=seed,
-                )
+            result, pairs = _test(names, same, level, seed)
         except InputError as problem:
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None
-    return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared, same_items, n_differing or None)
+    return Comparison(
+        tuple(names), tuple(audits), result, pairs, why_not, shared, same.n_items, same.n_differing or None
+    )
+
+
+@dataclass(frozen=True)
+class _SameRows:
+    """Rows and groups of all audits, in the order of the first's items where these are known."""
+
+    rows: Sequence[Rows | None]
+    groups: Sequence[IntArray | None]
+    n_items: int | None = None  # with outcomes of their own; None where outcomes are the same, or items not known
+    n_differing: int | None = None
+    problem: str | None = None  # why items do not match
+
+
+def _same_rows(
+    names: Sequence[str],
+    audits: Sequence[Audit],
+    as_read: _SameRows,
+    items: Sequence[Any] | str | None,
+    *,
+    explicit: bool,
+) -> _SameRows:
+    """Rows as they were read, or in the order of the first's items; raises InputError for items without effect."""
+    if items is None or None in (*as_read.rows, *items) or any(audit.n_excluded for audit in audits):
+        if explicit:
+            raise InputError("items", "are for files of single, unweighted rows with outcomes of 0 or 1, none left out")
+        return as_read
+    rows = cast("Sequence[Rows]", as_read.rows)
+    try:
+        ordered, groups = _in_one_order(names, rows, as_read.groups, items)
+    except InputError as problem:
+        if explicit:
+            raise
+        return replace(as_read, problem=problem.problem)
+    n_differing = _differing(ordered)
+    if explicit and n_differing == 0 and all(a is b for a, b in zip(ordered, rows, strict=True)):
+        raise InputError("items", "have no effect: outcomes are the same, row by row")
+    return _SameRows(ordered, groups, int(ordered[0][0].size) if n_differing else None, n_differing)
 
 
 def _differing(rows: Sequence[Rows]) -> int:
@@ -387,19 +399,25 @@ def _in_one_order(
     return in_order, grouped
 
 
-def _of_items(
-    names: Sequence[str], rows: Sequence[Rows], group: IntArray | None, level: float, seed: int | None
+def _test(
+    names: Sequence[str], same: _SameRows, level: float, seed: int | None
 ) -> tuple[ComparisonResult | None, PairwiseComparison | None]:
-    """The comparison of two, or of every pair of more, with outcomes of their own."""
+    """The comparison of two, or of every pair of more, with one outcome of each row or with those of each file."""
+    rows, own = cast("Sequence[Rows]", same.rows), same.n_items is not None
     n_pairs = len(names) * (len(names) - 1) // 2
     enough = _RESAMPLES if n_pairs == 1 else max(_RESAMPLES, math.ceil(2.0 * n_pairs / level))
-    columns = {name: each[0] for name, each in zip(names, rows, strict=True)}
-    predictions = {name: each[1] for name, each in zip(names, rows, strict=True)}
-    options: Any = {"items": IN_ORDER, "groups": group, "level": level, "n_resamples": enough, "random_state": seed}
+    options: Any = {
+        "groups": same.groups[0] if same.groups else None,
+        "level": level,
+        "n_resamples": enough,
+        "random_state": seed,
+        **({"items": IN_ORDER} if own else {}),
+    }
+    outcomes, predictions = ({name: each[k] for name, each in zip(names, rows, strict=True)} for k in (0, 1))
     if n_pairs > 1:
-        return None, compare_all(columns, predictions, **options)
-    (y, other), two = columns.values(), predictions.values()
-    return compare_calibration(y, *two, y_true_b=other, **options), None
+        return None, compare_all(outcomes if own else rows[0][0], predictions, **options)
+    (y_true, first), (other, second) = rows
+    return compare_calibration(y_true, first, second, y_true_b=other if own else None, **options), None
 
 
 def refuse_idle_seed(comparison: Comparison, options: Collection[str] | None) -> None:
@@ -425,36 +443,28 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
     return sentences
 
 
-def _not_of_the_same_rows(
-    names: Sequence[str],
-    audits: Sequence[Audit],
-    rows: Sequence[Rows | None],
-    groups: Sequence[IntArray | None],
-    *,
-    by_items: bool,
-) -> str | None:
+def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _SameRows) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
         return "compare_calibration takes one probability per row, and these are probabilities of classes"
-    known = [each for each in rows if each is not None]
-    if len(known) < len(rows):
+    known = [each for each in same.rows if each is not None]
+    if len(known) < len(names):
         return "that takes single, unweighted rows with outcomes 0 or 1"
     if any(audit.n_excluded for audit in audits):
         return "bad rows were left out, so the other rows may not be the same"
     y_true = known[0][0]
     n_differing = _differing(known) if len({each[0].size for each in known}) == 1 else None
-    if not by_items and n_differing != 0:
+    if same.n_items is None and n_differing != 0:
         where = "" if n_differing is None else f" in {n_differing:,} of {counted(y_true.size, 'row')}"
         return (
             f"their outcomes differ{where}. If they are of the "
             "same items, name the column of ids (--items COLUMN); compare_calibration takes different rows with "
             "y_true_b"
         )
-    for k, each in enumerate(groups[1:], 1):
-        parted = _parted(groups[0], each)
-        if parted is not None:
-            return _other_groups(*parted, (names[0], names[k]))
-    n_pairs = len(rows) * (len(rows) - 1) // 2
+    parted = _other_groups(names, same.groups)
+    if parted is not None:
+        return parted
+    n_pairs = len(names) * (len(names) - 1) // 2
     if y_true.size * n_pairs > _MOST_ROWS:
         with_what = "compare_calibration does it" if n_pairs == 1 else "calibrant.inference.compare_all does it"
         return f"above {_MOST_ROWS // n_pairs:,} rows {with_what}"
