@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from calibrant.findings.population import Population, in_population, roles_of
 from calibrant.segments.request import Search
 
 if TYPE_CHECKING:
+    from calibrant.drift.periods import Period
     from calibrant.findings.results import Audit
     from calibrant.segments.results import FoundSegments
     from calibrant.segments.row_tests import SegmentRows
@@ -24,62 +25,72 @@ if TYPE_CHECKING:
 
 def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listener) -> Audit:
     """The audit with the segments and the periods that are asked for, of the columns that it is of."""
-    if not (request.by or request.find or request.drift):
-        return audit
-    from calibrant.tables.frames import groups_of
-
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
-    more = [] if audit.n_groups is None else [audit.columns["groups"]]
-    grouped = {"grouped": bool(more), "exclude_bad": request.exclude_bad}
     refuse_own_columns(
         {argument: name for argument, name in audit.columns.items() if argument != "strata"}, by=request.by
     )
     refuse_own_columns(names, drift=[request.drift])
     if request.by:
-        from calibrant.segments.by_column import RESOLUTION, segments_of_groups
-
         listener.stage("Segments")
-        keys, rows, of_rows = [*request.by, *more], None, (table, names)
-        if request.horizon is not None or request.sampling_fractions is not None:
-            population = in_population(table, audit.columns, request, keys, "by")
-            of_rows, rows = (population.table, population.names), _rows_of(population, audit, request)
-        groups = groups_of(*of_rows, keys, RESOLUTION, exclude_bad=request.exclude_bad)
-        free = request.outcome_free_weights
-        segments, weightless = segments_of_groups(groups, float(request.level), **grouped, outcome_free=free, rows=rows)
-        words = tuple(f"{equalities(request.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
-        audit = replace(
-            audit, segments=Results(segments, request.by), segmented_by=request.by, weightless_segments=words
-        )
+        audit = _with_segments(table, names, audit, request)
     if request.find:
         listener.stage("Finding segments")
         columns = names if audit.n_groups is None else audit.columns
         audit = replace(audit, found_segments=_found(table, audit, columns, request))
     if request.drift:
-        from calibrant.drift import periods as drift
-        from calibrant.drift.periods import FINE
-
         listener.stage("Drift")
-        keys, of_rows = [request.drift, *more], (table, names)
-        if request.sampling_fractions is not None:
-            population = in_population(table, audit.columns, request, keys, "drift")
-            of_rows = population.table, population.in_file
-        sums = partial(groups_of, *of_rows, keys, exclude_bad=request.exclude_bad, option="drift")
         try:
-            periods = drift.periods_of_groups(sums(drift.RESOLUTION), request.level, **grouped)
-            if request.sampling_fractions is not None:
-                weighted = groups_of(population.table, population.names, keys[:1], drift.RESOLUTION, option="drift")
-                periods = drift.in_population(periods, weighted)
-            if request.reference is not None:
-                listener.stage("Since the reference")
-                periods = drift.beside_reference(
-                    periods, sums(FINE), request.reference, request.level, grouped=bool(more)
-                )
+            audit = replace(audit, periods=Results(_periods(table, names, audit, request, listener)))
         except InputError as problem:
             if problem.argument != "by":
                 raise
             raise InputError("drift", problem.problem, row=problem.row, allowed=problem.allowed) from None
-        audit = replace(audit, periods=Results(periods))
     return audit
+
+
+def _with_segments(table: Table, names: Mapping[str, str], audit: Audit, request: AuditRequest) -> Audit:
+    """The audit with the segments of the columns `by`."""
+    from calibrant.segments.by_column import RESOLUTION, segments_of_groups
+    from calibrant.tables.frames import groups_of
+
+    keys, rows, of_rows = [*request.by, *_group_column(audit)], None, (table, names)
+    if request.horizon is not None or request.sampling_fractions is not None:
+        population = in_population(table, audit.columns, request, keys, "by")
+        of_rows, rows = (population.table, population.names), _rows_of(population, audit, request)
+    segments, weightless = segments_of_groups(
+        groups_of(*of_rows, keys, RESOLUTION, exclude_bad=request.exclude_bad),
+        float(request.level),
+        grouped=audit.n_groups is not None,
+        exclude_bad=request.exclude_bad,
+        outcome_free=request.outcome_free_weights,
+        rows=rows,
+    )
+    words = tuple(f"{equalities(request.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
+    return replace(audit, segments=Results(segments, request.by), segmented_by=request.by, weightless_segments=words)
+
+
+def _periods(
+    table: Table, names: Mapping[str, str], audit: Audit, request: AuditRequest, listener: Listener
+) -> Sequence[Period]:
+    """Days or other periods of the column `drift`, each with the evidence so far, or since the reference."""
+    from calibrant.drift import periods as drift
+    from calibrant.tables.frames import groups_of
+
+    assert request.drift is not None
+    grouped, exclude_bad = audit.n_groups is not None, request.exclude_bad
+    keys, of_rows = [request.drift, *_group_column(audit)], (table, names)
+    if request.sampling_fractions is not None:
+        population = in_population(table, audit.columns, request, keys, "drift")
+        of_rows = population.table, population.in_file
+    sums = partial(groups_of, *of_rows, keys, exclude_bad=exclude_bad, option="drift")
+    periods = drift.periods_of_groups(sums(drift.RESOLUTION), request.level, grouped=grouped, exclude_bad=exclude_bad)
+    if request.sampling_fractions is not None:
+        weighted = groups_of(population.table, population.names, keys[:1], drift.RESOLUTION, option="drift")
+        periods = drift.in_population(periods, weighted)
+    if request.reference is not None:
+        listener.stage("Since the reference")
+        periods = drift.beside_reference(periods, sums(drift.FINE), request.reference, request.level, grouped=grouped)
+    return periods
 
 
 def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: AuditRequest) -> FoundSegments:
@@ -97,6 +108,11 @@ def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: Audi
         return found_in_table(table, as_weights(columns), search)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, audit.columns)) from None
+
+
+def _group_column(audit: Audit) -> list[str]:
+    """The column of the audit's groups, where it has any."""
+    return [] if audit.n_groups is None else [audit.columns["groups"]]
 
 
 def _groups_of(columns: Mapping[str, str]) -> dict[str, str]:
