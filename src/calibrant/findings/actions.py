@@ -10,7 +10,16 @@ import numpy as np
 from calibrant.door.censoring import LEAST_FOLLOWED
 from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
-from calibrant.findings.decision import Answer, Blamed, blamed, found_off, named_off, parts_off, since, split_by_alarm
+from calibrant.findings.decision import (
+    Answer,
+    Blamed,
+    blamed,
+    found_off,
+    named_off,
+    parts_off,
+    since,
+    split_by_alarm,
+)
 from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
 from calibrant.inference.bounds.gate import asked, most_in_short, rows_to_collect
 from calibrant.inference.bounds.tally import rounded_rows
@@ -35,46 +44,65 @@ _TIMES = 10  # as many groups: more are no number to plan with
 _LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cent
 
 
-def action_line(answer: Answer, audit: Audit) -> str | None:
-    """The line that says what to do, or why nothing is advised; None where there is nothing to say."""
+def action_line(answer: Answer, audit: Audit) -> str:
+    """The line that says what to do, or why nothing is advised."""
     do = _what_to_do(answer, audit)
-    return f"{DO}{do}" if do is not None and do[0].islower() else do
+    return f"{DO}{do}" if do[0].islower() else do
 
 
-def _what_to_do(answer: Answer, audit: Audit) -> str | None:
+def _what_to_do(answer: Answer, audit: Audit) -> str:
     """One thing to do, beginning with its verb in lower case; or why nothing is advised."""
-    action, advice = answer.action, audit.advice
-    if action == "leave unchanged":
-        gain = advice.gain
-        worth = "" if gain is None else f" Correcting would improve the score (log loss) by {_no_more_than(gain)}."
-        return f"use the predictions as they are, and change nothing.{worth}"
-    if action == "collect more rows" and answer.direction is not None:
-        until = level_and_slope(classes=audit.classes is not None)
-        return f"collect rows of {_more_groups(audit)}. Until then {until}."
-    if action == "collect more rows":
-        return _collect(answer, audit)
-    if action == "check the labels":
-        return "check whether yes and no are swapped, in labels or columns. Do not use the predictions before that."
-    if action == "predict the base rate":
-        return f"use {every_time(audit)} for every row instead, until there are better predictions."
-    parts, alone = parts_off(audit), blamed(audit, answer.direction)
+    action, alone = answer.action, blamed(audit, answer.direction)
     if alone is not None and action in _REPAIRS:
         return _repair_alone(alone, answer, audit)
-    if action == "look at the parts":
-        if parts[0] == "periods":
-            return _on_recent(audit)
-        drift = " Some periods are off as well." if "periods" in parts else ""
-        return f"{_these_segments(audit)}, and leave all other rows as they are (SegmentRecalibrator).{drift}"
-    if action == "look closer":
-        if "segments" in parts:
-            drift = " Some periods are off as well." if "periods" in parts else ""
-            return f"{_these_segments(audit)} (SegmentRecalibrator). One correction for all rows helps little.{drift}"
-        some = " Some periods are off." if parts else ""
-        return f"look at where they err before you use them.{some} {_no_recalibration(audit)}"
-    if action == "none":
-        return f"do not rely on the predictions yet. {advice.words}"
+    match action:
+        case "leave unchanged":
+            return _leave(audit)
+        case "collect more rows":
+            return _collect(answer, audit)
+        case "check the labels":
+            return "check whether yes and no are swapped, in labels or columns. Do not use the predictions before that."
+        case "predict the base rate":
+            return f"use {every_time(audit)} for every row instead, until there are better predictions."
+        case "look at the parts":
+            return _look_at_parts(audit)
+        case "look closer":
+            return _look_closer(audit)
+        case "recalibrate":
+            return _recalibrate(answer, audit)
+        case "none":
+            return f"do not rely on the predictions yet. {audit.advice.words}"
+
+
+def _leave(audit: Audit) -> str:
+    gain = audit.advice.gain
+    worth = "" if gain is None else f" Correcting would improve the score (log loss) by {_no_more_than(gain)}."
+    return f"use the predictions as they are, and change nothing.{worth}"
+
+
+def _look_at_parts(audit: Audit) -> str:
+    if parts_off(audit)[0] == "periods":
+        return _on_recent(audit)
+    return f"{_these_segments(audit)}, and leave all other rows as they are (SegmentRecalibrator).{_drift_too(audit)}"
+
+
+def _look_closer(audit: Audit) -> str:
+    parts = parts_off(audit)
+    if "segments" in parts:
+        little = f"One correction for all rows helps little.{_drift_too(audit)}"
+        return f"{_these_segments(audit)} (SegmentRecalibrator). {little}"
+    some = " Some periods are off." if parts else ""
+    return f"look at where they err before you use them.{some} {_no_recalibration(audit)}"
+
+
+def _drift_too(audit: Audit) -> str:
+    return " Some periods are off as well." if "periods" in parts_off(audit) else ""
+
+
+def _recalibrate(answer: Answer, audit: Audit) -> str:
     if since(audit, answer.direction) is not None:
         return _on_recent(audit)
+    advice, parts = audit.advice, parts_off(audit)
     by = "" if advice.chosen in _AVERAGED else f" by {title_of(advice.chosen or '')}"
     gains = f"{_CORRECT}{by}. {_what_it_gains(audit)}"
     if not parts:
@@ -107,6 +135,9 @@ def _no_more_than(gain: RecalibrationGain) -> str:
 
 def _collect(answer: Answer, audit: Audit) -> str:
     """Say how many rows would show an error; with weights, trials or groups, what a bound needs before that."""
+    if answer.direction is not None:
+        until = level_and_slope(classes=audit.classes is not None)
+        return f"collect rows of {_more_groups(audit)}. Until then {until}."
     if audit.gate is None or answer.interval is None:
         few_groups = answer.pvalue is None or audit.group_line is not None
         if audit.n_groups is not None and (few_groups or audit.n_groups < LEAST_GROUPS):

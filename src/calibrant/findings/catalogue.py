@@ -133,9 +133,7 @@ def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
     test = audit.tests["calibration_test"].result
     odd = None if test is None or answer.state not in _NOT_SEEN else test.impossible
     beside = [] if odd is None else [_too_few_to_tell(odd.n_rows)]
-    do = action_line(answer, audit)
-    lines = (*_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit))
-    return lines if do is None else (*lines, do)
+    return *_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit), action_line(answer, audit)
 
 
 def _too_few_to_tell(n_rows: int) -> str:
