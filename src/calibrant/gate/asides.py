@@ -52,7 +52,7 @@ def asides(
     if not sample.binary or gate.verdict == "undecided":
         return Asides()
     if classes and gate.verdict == "within":
-        return Asides() if all_classes is None else _of_classes(all_classes, gate.level, max_distance)
+        return _of_classes(all_classes, gate.level, max_distance)
     curve = fitted_curve(sample, rows)
     line = None if rows is None else group_line(rows, gate.level)
     few = "" if line is None or line.direction is None else by_groups(line, classes=classes)
@@ -66,6 +66,19 @@ def asides(
         return Asides()
     if gate.anytime:  # the test is for one look
         return Asides(warning=f"{could_cost(gain, 'an error within the limit')}.", action=IF_ALL_RIGHT)
+    return _of_test(gate, sample, rows, curve, classes, misplaced, max_weight)
+
+
+def _of_test(
+    gate: GateResult,
+    sample: Sample,
+    rows: Rows | None,
+    curve: AveragedCurve,
+    classes: bool,
+    misplaced: float,
+    max_weight: float | None,
+) -> Asides:
+    """Of an error within the limit that may cost something: whether the test shows it, and what to do."""
     how = sample, rows, sample.weights_differ, gate.level, N_RESAMPLES, _SEED, misplaced, max_weight
     test = evidence(*how)["calibration_test"].result
     advice = advice_on_sample(sample, rows, test, gate, gate.level, curve)
@@ -88,8 +101,10 @@ def asides(
     )
 
 
-def _of_classes(sample: MulticlassSample, level: float, max_distance: float | None) -> Asides:
-    """That single classes are off where the top label passes, as an audit finds them."""
+def _of_classes(sample: MulticlassSample | None, level: float, max_distance: float | None) -> Asides:
+    """That single classes are off where the top label passes, as an audit finds them; nothing where none are known."""
+    if sample is None:
+        return Asides()
     from calibrant.findings.classes import single_classes  # with tests that few gates need
 
     questions, result, state = single_classes(sample, level, max_distance)

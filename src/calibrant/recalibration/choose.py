@@ -142,6 +142,11 @@ def choose_recalibrator(
     else:
         columns = event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight, trials, groups
         rows = Rows.of(*columns, outcome_free_weights, sampling_fractions)
+    return _choose_on_rows(rows, level)
+
+
+def _choose_on_rows(rows: Rows, level: float) -> RecalibrationChoice:
+    """`choose_recalibrator` of rows with one probability each."""
     line = group_line(rows, level)
     if line is None:
         check_groups(rows)
@@ -383,6 +388,10 @@ class RecalibrationChoice(Result):
             return [self.recalibrator.summary(), self.gain.summary()]
         if self.gain is None and (self.reject or self.pvalue is None):
             return [too_few(self.n_events or 0.0, self.n_others or 0.0)]
+        return self._not_proved()
+
+    def _not_proved(self) -> list[str]:
+        """Sentences where no gain is proved, and rows are not too few for one."""
         if self.group_line is not None and self.group_line.direction is not None:
             until = level_and_slope(classes=False)
             return [self.group_line.summary(), f"Collect rows of more groups. Until then {until}."]

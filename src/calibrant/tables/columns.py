@@ -148,11 +148,6 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
         return None
     if usual:
         raise InputError(argument, f"could be any of {listed(usual)}; name one")
-    hint = ""
-    if any("." in column and _is_number(column) for column in columns) or all(map(_is_number, columns or "x")):
-        hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
-    elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
-        hint = ". That is one column: check that every line has as many fields as the first"
     ways = None
     if argument == "y_true" and (pair := follow_up_columns(free)) is not None:
         time, event = pair
@@ -160,7 +155,18 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
             f"of rows followed for a time give time={time!r}, event={event!r} and horizon",
             f"of rows followed for a time give --time {time} --event {event} --horizon T",
         )
-    raise InputError(argument, f"cannot be guessed; name one of the columns: {listed(columns)}{hint}", allowed=ways)
+    raise InputError(
+        argument, f"cannot be guessed; name one of the columns: {listed(columns)}{_hint(columns)}", allowed=ways
+    )
+
+
+def _hint(columns: Sequence[str]) -> str:
+    """That a file's first line may be data, or its columns one."""
+    if any("." in column and _is_number(column) for column in columns) or all(map(_is_number, columns or "x")):
+        return ". The first line is taken for the names, and here it looks like data: add a line of names above it"
+    if len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
+        return ". That is one column: check that every line has as many fields as the first"
+    return ""
 
 
 def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
