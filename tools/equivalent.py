@@ -68,7 +68,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "one value more is read of those that are too many"
     ),
     (
-        "kernels/lower_repair.py",
+        "kernels/lower.py",
         "_repaired",
         "return gap",
         "pass",
@@ -76,7 +76,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("recalibration/curves/formulas.py", "temperature", "return 1.0 / after", "pass"): (
         "a bisection goes on where there is nothing in between"
     ),
-    ("kernels/lower_repair.py", "longer", "return True, far, long, aimed", "pass"): _SEARCH,
+    ("kernels/lower.py", "longer", "return True, far, long, aimed", "pass"): _SEARCH,
     (
         "door/identity.py",
         "information",
@@ -107,7 +107,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("kernels/lattice.py", "shortest_path", "level", "(2 * level)"): (
         "only looks before the proof leave out what costs more than the cheapest beyond a level"
     ),
-    ("kernels/lower_repair.py", "", "1e-3", "0.00125"): _SEARCH,
+    ("kernels/lower.py", "", "1e-3", "0.00125"): _SEARCH,
     ("measures/lower_solve.py", "_refine", "0.9", "1.125"): _SEARCH,
     (
         "measures/lower_solve.py",
@@ -210,7 +210,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "return entry.on_rows(y, v, weight, **options)",
         "pass",
     ): "a faster way to the same number, within the tolerance that is asked for",
-    ("kernels/lower_repair.py", "_owed", "return 0.0", "pass"): (
+    ("kernels/lower.py", "_owed", "return 0.0", "pass"): (
         "what is owed is then below 0, as at least half of the slack is left, and all that use it take that as 0"
     ),
     ("kernels/poisson_binomial.py", "_tilt", "return t", "pass"): _SEARCH,

@@ -237,22 +237,22 @@ ARGUMENTS = {
     ),
     "lower_lift.split_cells": lambda m: (v(m), ints([0, m]), np.ones(1), 2, 1e-9, ints(range(m + 1))),
     "lower_lift.tied": lambda m: (v(m), 1e-9, ints(range(m))),
-    "lower_repair.none_below_zero": lambda m: (r(m),),
-    "lower_repair.longer": lambda m: (
+    "lower.none_below_zero": lambda m: (r(m),),
+    "lower.longer": lambda m: (
         u(m), state(m)[0], state(m)[1], sides(m), sides(m), 0.1, 0.1, 1e-3, 1e-4, 0.5, out(m + 2, 2)
     ),
-    "lower_step.eliminate": lambda m: (
+    "lower.eliminate": lambda m: (
         u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], 1e-13, out(m + 2, 8), out(m + 2, 2)
     ),
-    "lower_step.substitute": lambda m: (factor(m), two(m + 2), out(m + 2, 3), out(m + 2, 2)),
-    "lower_step.predict": lambda m: (
+    "lower.substitute": lambda m: (factor(m), two(m + 2), out(m + 2, 3), out(m + 2, 2)),
+    "lower.predict": lambda m: (
         u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, sides(m)[:, :3], two(m + 2)
     ),
-    "lower_step.correct": lambda m: (
+    "lower.correct": lambda m: (
         u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], sides(m)[:, :3], 0.1, factor(m),
         ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)), out(m + 2, 2), out(m + 2, 2),
     ),
-    "lower_step.change": lambda m: (
+    "lower.change": lambda m: (
         u(m), two(m + 2), *state(m)[1:], 1e-13, 0.1, sides(m)[:, :3], sides(m)[:, :3], two(m + 2), out(m + 2, 5)
     ),
     "lower_lift.violations": lambda m: (v(m), two(m) + 0.2, u(m), out(m), out(m + 1), out(m + 1)),
@@ -336,7 +336,7 @@ OF_NUMBERS = {
     "calibration.mix",
     "excursions.squared_evidence",
     "lower_lift.violation_in_gap",
-    "lower_repair.kept",
+    "lower.kept",
     "regret_units.reached",
     "sketching.fault_of",
     "sums.add",
@@ -374,13 +374,13 @@ QUIET = {
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
     **{("lower.solve", name): PROVED for name in ("u", "p", "q", "state.0", "state.1", "state.2")},
     **{("lower.take", name): PROVED for name in ("u", "inverse")},
-    ("lower_repair.none_below_zero", "masses"): PROVED,
-    **{("lower_repair.longer", name): PROVED for name in ("u", "s", "z", "step", "dz")},
-    ("lower_step.eliminate", "bias"): PROVED,
-    ("lower_step.substitute", "factor"): PROVED,
-    **{("lower_step.predict", name): PROVED for name in ("p", "q", "predicted")},
-    **{("lower_step.correct", name): PROVED for name in ("bias", "factor")},
-    **{("lower_step.change", name): PROVED for name in ("rhs", "step")},
+    ("lower.none_below_zero", "masses"): PROVED,
+    **{("lower.longer", name): PROVED for name in ("u", "s", "z", "step", "dz")},
+    ("lower.eliminate", "bias"): PROVED,
+    ("lower.substitute", "factor"): PROVED,
+    **{("lower.predict", name): PROVED for name in ("p", "q", "predicted")},
+    **{("lower.correct", name): PROVED for name in ("bias", "factor")},
+    **{("lower.change", name): PROVED for name in ("rhs", "step")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import lower_calibration_certificate
-from calibrant.kernels import lower, lower_repair
+from calibrant.kernels import lower
 from calibrant.measures.lower_check import check_coupling, check_potentials
 from tests.strategies import examples
 
@@ -47,7 +47,7 @@ def test_potentials_are_lowered_by_the_least_that_leaves_every_slack_open(
     dz = z * rng.normal(scale=2.0, size=z.shape)
     primal, dual = rng.random(2)
     lowered = np.empty((n, 2))
-    left = lower_repair._repaired(u, s, z, step, dz, primal, dual, 10.0**mu, np.inf, lowered)
+    left = lower._repaired(u, s, z, step, dz, primal, dual, 10.0**mu, np.inf, lowered)
     spent = primal * np.column_stack([rise[:, 0], -rise[:, 0], rise[:, 1], -rise[:, 1], step[:, 2]])
     expected = _lowered_until_nothing_changes(u, s, z, s - spent, dual * dz, 10.0**mu)
     np.testing.assert_allclose(lowered, expected, rtol=1e-9, atol=1e-12)
@@ -72,7 +72,7 @@ def test_a_draw_whose_steps_are_blocked_gets_its_bracket() -> None:
 @pytest.mark.parametrize("slack", [0.5, 2.0])
 def test_a_side_gives_way_by_what_it_lacks_of_the_share_that_is_kept(slack: float) -> None:
     for share in np.linspace(0.0, 1.5, 61):
-        lacking = share * slack - (1.0 - lower_repair._KEPT) * slack
+        lacking = share * slack - (1.0 - lower._KEPT) * slack
         for owed in (0.0, 0.25):
-            found = lower_repair._owed(slack, share * slack, 1e-9, 0.0, 1.0, owed)
+            found = lower._owed(slack, share * slack, 1e-9, 0.0, 1.0, owed)
             assert found == pytest.approx(max(0.0, lacking) if owed == 0.0 else owed + lacking, abs=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.kernels import lower, lower_step
+from calibrant.kernels import lower
 from tests.strategies import examples
 
 PROXIMAL = 1e-13
@@ -45,9 +45,9 @@ def test_a_step_is_that_of_the_whole_matrix(n: int, seed: int, spread: float, ne
     used = np.ones((n, 5), dtype=bool)
     used[-1, :4] = False
 
-    ends = lower_step.eliminate(u, p, q, bias, z, inverse, PROXIMAL, factor, y)
-    lower_step.substitute(factor, y, predicted, dx)
-    most, least, once, twice = lower_step.predict(u, p, q, z, inverse, PROXIMAL, predicted, dx)
+    ends = lower.eliminate(u, p, q, bias, z, inverse, PROXIMAL, factor, y)
+    lower.substitute(factor, y, predicted, dx)
+    most, least, once, twice = lower.predict(u, p, q, z, inverse, PROXIMAL, predicted, dx)
     earned = np.column_stack([p, q]).ravel()
     move = np.linalg.solve(matrix, earned)
     np.testing.assert_allclose(dx.ravel(), move, rtol=1e-7, atol=1e-7 * np.abs(move).max())
@@ -57,9 +57,9 @@ def test_a_step_is_that_of_the_whole_matrix(n: int, seed: int, spread: float, ne
     assert twice == pytest.approx(np.sum(s * z * w * w), rel=1e-6, abs=1e-6)
 
     centre = 0.1 * rng.random()
-    lower_step.correct(u, p, q, bias, z, inverse, predicted, centre, factor, ends, y, rhs)
-    lower_step.substitute(factor, y, step, dx)
-    taken, given_up = lower_step.change(u, rhs, z, inverse, PROXIMAL, centre, predicted, step, dx, dz)
+    lower.correct(u, p, q, bias, z, inverse, predicted, centre, factor, ends, y, rhs)
+    lower.substitute(factor, y, step, dx)
+    taken, given_up = lower.change(u, rhs, z, inverse, PROXIMAL, centre, predicted, step, dx, dz)
     aim = (centre * inverse - z * w * (1.0 - w)) * used
     move = np.linalg.solve(matrix, earned - sides.T @ aim.ravel())
     np.testing.assert_allclose(dx.ravel(), move, rtol=1e-6, atol=1e-6 * np.abs(move).max())
