@@ -330,7 +330,7 @@ def _compare_files(
     if result.not_compared is not None:
         return result
     by = None if logs and result.same_items is not None else items or IN_ORDER
-    return replace(result, matching=matching_in_words(titles, audits[0].n_rows, by, given=items is not None))
+    return replace(result, matching=matching_in_words(titles, audits[0].n_rows, by, by_user=items is not None))
 
 
 def _conflict(sources: Sequence[Source], *, explicit: bool) -> str | None:

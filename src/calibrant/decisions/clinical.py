@@ -354,7 +354,7 @@ def _as_if_rarer(cases: Cases, level: float) -> list[tuple[FloatArray, float]]:
     """Weights of the rows if either outcome were as rare as it may be, and by how much log-odds then differ.
 
     Of weighted rows, which are refused where an outcome is worth too few: of those not refused it is worth too many.
-    So that worth is taken as a count of which no smaller one is shown.
+    So that worth is taken as a count, and no smaller one is shown.
     """
     if cases.w is None or cases.unit is not None:
         return []

@@ -45,7 +45,7 @@ class Followed(Result):
         The columns within whose values censoring is independent of events and predictions; none where all rows are
         taken alike.
     in_segments : bool
-        Whether segments are looked at, in each of which this is taken to be so.
+        Whether segments are looked at; in each of them this is assumed.
     """
 
     horizon: float

@@ -285,7 +285,7 @@ def _p(answer: Answer, audit: Audit) -> str:
 
 
 def p_in_words(pvalue: float, level: float) -> str:
-    """The p-value in words that no seed decides: one that redraws give is told by what it is below."""
+    """The p-value in words that no seed decides: one from redraws by what it is below."""
     if pvalue < SURELY:
         return short_pvalue(pvalue)
     return f"p {'<' if pvalue <= level else '>'} {level:g}"
@@ -556,7 +556,7 @@ def _by_group(audit: Audit) -> str:
 def standing(audit: Audit, *, alone: bool = True) -> str:
     """The fourth line: how well predictions rank, for a useless predictor can be calibrated; and what is assumed.
 
-    That rows are independent is told once: not of one of several audits, nor where the answer has it as a condition.
+    Independent rows are assumed once: not by one of several audits, nor where the answer has them as a condition.
     """
     units = "rows are" if audit.n_groups is None else f"{counted(audit.n_groups, 'group is', 'groups are')}"
     elsewhere = not alone or (audit.perhaps_groups is not None and audit.answer.pvalue is not None)
@@ -613,7 +613,7 @@ _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
         ("not tested", "collect more rows"): "not tested for chance",
     }
 )
-"""What it comes to, in a few words that fit what to do."""
+"""The state in a few words that fit what to do."""
 
 
 def outcomes_differ(n_differing: int, n_items: int) -> str:
@@ -622,6 +622,6 @@ def outcomes_differ(n_differing: int, n_items: int) -> str:
 
 
 def state_in_words(answer: Answer) -> str:
-    """What it comes to, where one line or a cell of a table has to do."""
+    """The state in a few words, for one line or a cell of a table."""
     few_groups = answer.state == "too few rows" and answer.direction is not None
     return "too few groups" if few_groups else _COMES_TO[answer.state, answer.action]

@@ -282,7 +282,7 @@ def class_findings(
 def single_classes(
     sample: MulticlassSample, level: float, max_distance: float | None = None
 ) -> tuple[list[Question], ClassWiseResult, State | None]:
-    """Each class by itself, their test, and what those come to that are found miscalibrated."""
+    """Each class by itself, their test, and the state of those that are miscalibrated."""
     questions, evidence = [], []
     for each in sample.each_class():
         question, findings_of = _question(each, level, sample.group)

@@ -128,12 +128,12 @@ def refuse_conflict(sources: Sequence[Source]) -> None:
         raise InputError("items", f"are said to be in order, and {said}", allowed=ways)
 
 
-def matching_in_words(names: Sequence[str], n_rows: int, how: str | None, *, given: bool) -> str:
+def matching_in_words(names: Sequence[str], n_rows: int, how: str | None, *, by_user: bool) -> str:
     """Say how rows of files were matched: by a column, by documents of logs, or in order, and how many of each."""
     files = f"{', '.join(names[:-1])} and {names[-1]}"
     rows = f"all {counted(n_rows, 'row')} of each of {files}"
     if how == IN_ORDER:
-        why = "as was said (items)" if given else "for outcomes are the same row by row"
+        why = "as was said (items)" if by_user else "for outcomes are the same row by row"
         return f"Rows were matched in order, {why}: {rows}."
     by = "documents of the logs" if how is None else f"column {how}"
     return f"Rows were matched by {by}: {rows}."

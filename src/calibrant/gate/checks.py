@@ -299,7 +299,7 @@ def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str)
 
     def by(how: str | None, place: IntArray) -> tuple[Predictor, bool, str]:
         rows = other.take(place)
-        return Predictor(rows.sample, rows=rows), True, matching_in_words(names, sizes[0], how, given=True)
+        return Predictor(rows.sample, rows=rows), True, matching_in_words(names, sizes[0], how, by_user=True)
 
     if items == IN_ORDER:
         matched(IN_ORDER, None, sizes)
@@ -319,7 +319,7 @@ def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str)
         if ids.n_shared:
             raise _perhaps_same_items(ids, name)
     if same_rows(one, other) and conflict_of_order(sources) is None:
-        return before.side, False, matching_in_words(names, sizes[0], IN_ORDER, given=False)
+        return before.side, False, matching_in_words(names, sizes[0], IN_ORDER, by_user=False)
     return before.side, False, others_in_words(name)
 
 

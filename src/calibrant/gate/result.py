@@ -35,7 +35,7 @@ _MOST_SHOWN = 20
 
 
 class Asides(NamedTuple):
-    """What is said beside a verdict: where predictions err, what a small error may cost, and what that asks for."""
+    """Sentences beside a verdict: where predictions err, what a small error may cost, and what to do about it."""
 
     where: str = ""
     warning: str = ""
@@ -58,7 +58,7 @@ class Check(Result):
     result : GateResult, RegretBounds, NotWorse or BoundedSegments
         What is proved.
     asides : Asides
-        What is said beside it; of all rows alone.
+        Sentences beside it; of all rows alone.
     """
 
     name: str

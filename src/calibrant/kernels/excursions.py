@@ -1,4 +1,4 @@
-"""Redrawn events, and what their cumulative differences come to in many segments of the rows at once.
+"""Redrawn events, and their cumulative differences in many segments of the rows at once.
 
 A unit is a number of rows of one prediction and one weight. Its number of events is redrawn from random bits that
 depend on (seed, resample, unit) alone, so neither threads nor blocks show in the result; resample 0 has the observed

@@ -373,10 +373,10 @@ def _array(dtype: str, ndim: int) -> tuple[Any, Callable[[Any], Any]]:
     words = ctypes.c_int64 * (5 + 2 * ndim)
 
     def read(at: Any) -> Any:
-        counted, owner, _, _, address, *rest = at
+        handle, owner, _, _, address, *rest = at
         form = {"shape": tuple(rest[:ndim]), "strides": tuple(rest[ndim:]), "typestr": dtype, "version": 3}
-        if counted or not owner:
-            return np.asarray(_Memory(counted, {**form, "data": (address, False)}))
+        if handle or not owner:
+            return np.asarray(_Memory(handle, {**form, "data": (address, False)}))
         array = ctypes.cast(owner, ctypes.py_object).value  # an argument, or a part of one
         begins, fixed = array.__array_interface__["data"]
         view = np.asarray(_Memory(0, {**form, "data": (address, fixed)}, array))
@@ -389,10 +389,10 @@ def _array(dtype: str, ndim: int) -> tuple[Any, Callable[[Any], Any]]:
 class _Memory:
     """Memory of an array that a kernel made; it is given back when nobody refers to it."""
 
-    def __init__(self, counted: int, interface: dict[str, Any], owner: Any = None) -> None:
-        self._counted, self._owner, self._give_back = counted, owner, _machine().give_back
+    def __init__(self, handle: int, interface: dict[str, Any], owner: Any = None) -> None:
+        self._handle, self._owner, self._give_back = handle, owner, _machine().give_back
         self.__array_interface__ = interface
 
     def __del__(self) -> None:
-        if self._counted:
-            self._give_back(self._counted)
+        if self._handle:
+            self._give_back(self._handle)

@@ -122,8 +122,8 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
     with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as reader:
         paths = [reader.schema.column(i).path for i in range(len(reader.schema))]
         leaves = _leaves_of(columns, paths)
-        begins, stored = _chunks(connection, file)
-        _check_types(connection, file, reader, columns, stored)
+        begins, kinds = _chunks(connection, file)
+        _check_types(connection, file, reader, columns, kinds)
         if not any(_has_checksum(file, begins[at]) for at in leaves if at in begins):
             return
         try:
@@ -177,17 +177,19 @@ _ACCOUNTS = {
 """Older words for a column's type, and how DuckDB writes the newer ones that say the same."""
 
 
-def _check_types(connection: Any, file: str, reader: Any, columns: Collection[str], stored: Mapping[int, str]) -> None:
+def _check_types(
+    connection: Any, file: str, reader: Any, columns: Collection[str], leaf_types: Mapping[int, str]
+) -> None:
     """Raise FileError where the last bytes tell a column's type in two ways, one of which a flipped bit changed.
 
     They have no checksum. DuckDB reads an older account of a type, pyarrow a newer one and a schema of its own.
-    `stored` says how the numbers of each leaf are stored.
+    `leaf_types` say how the numbers of each leaf are stored.
     """
     query = "SELECT name, type, repetition_type, converted_type, logical_type, scale FROM parquet_schema(?) OFFSET 1"
     accounts = connection.execute(query, [literal(file)]).fetchall()
-    apart = [name for name, _, repeats, *told in accounts if repeats is None or not _same_type(*told)]
+    apart = [name for name, _, repeats, *types in accounts if repeats is None or not _same_type(*types)]
     leaves = [(name, of) for name, of, *_ in accounts if of is not None]
-    apart += [name for leaf, (name, of) in enumerate(leaves) if stored.get(leaf, of) != of]
+    apart += [name for leaf, (name, of) in enumerate(leaves) if leaf_types.get(leaf, of) != of]
     relation = connection.read_parquet(literal(file))
     read = {
         name: _KINDS.get(str(of).partition("(")[0]) for name, of in zip(relation.columns, relation.types, strict=True)
