@@ -38,13 +38,15 @@ sys.exit(bool(found))
 COMMAND = """
 import sys
 sys.argv = ["calibrant", "audit", sys.argv[1]]
-from calibrant.__main__ import main
+import calibrant.__main__ as command
+command.end_at_once = lambda left: None  # or nothing below is come to
 try:
-    main()
+    command.main()
 except SystemExit as end:
     assert not end.code, end.code
 heavy = {"sklearn", "scipy.stats", "pandas", "polars", "pyarrow", "narwhals", "matplotlib", "jinja2"}
-found = sorted(heavy & set(sys.modules))
+idle = {"calibrant.decisions", "calibrant.findings.parts", "calibrant.findings.sketch"}
+found = sorted((heavy | idle) & set(sys.modules))
 print(f"the audit of a file by command, heavy modules with it: {found or 'none'}", file=sys.stderr)
 sys.exit(bool(found))
 """

@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.decisions.line import GroupLine  # noqa: F401  # which annotations name, as Cost is
+from calibrant.decisions.murphy import Cost  # noqa: F401
 from calibrant.door.ends import Bracket
 from calibrant.door.premises import Premises
 from calibrant.door.values import OR_NULL

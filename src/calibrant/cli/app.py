@@ -187,6 +187,7 @@ def audit_file(
         if everything:
             _refuse_everything(json, several)
         request = AuditRequest.from_command(options, given() - idle)  # before anything that takes longer to load
+        request = replace(request, everything=everything or json or html is not None)
         from calibrant.cli.ahead import compile_beside
 
         compile_beside(progress.compiling)  # first, for the process beside this one to begin while the rest is loaded

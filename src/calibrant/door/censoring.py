@@ -13,11 +13,9 @@ import numpy as np
 from calibrant.door.arguments import fraction, positive
 from calibrant.door.columns import FINITE, Column, FloatArray, IntArray, as_numbers, shown
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.premises import LEAST_FOLLOWED
 from calibrant.door.rows import dimensions, read_groups
 from calibrant.door.values import Result, counted
-
-LEAST_FOLLOWED = 0.1
-"""Default of the least share that is followed to the horizon: no row then weighs more than ten."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -25,6 +25,8 @@ IF_CHOSEN, FRACTIONS = (
 )
 CHOSEN = f"{IF_CHOSEN} {FRACTIONS}"
 """What to do where numbers of outcomes are in whole proportion, and predictions are not."""
+LEAST_FOLLOWED = 0.1
+"""Default of the least share that is followed to the horizon: no row then weighs more than ten."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

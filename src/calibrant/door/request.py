@@ -133,7 +133,7 @@ class Request:
         """
         names = self.explicit
         if names is None:
-            own = [each for each in fields(self) if each.name not in (*_IN_THE_RESULT, "explicit")]
+            own = [each for each in fields(self) if each.name not in (*_IN_THE_RESULT, "explicit", "everything")]
             names = frozenset(each.name for each in own if getattr(self, each.name) != each.default)
         refuse_idle(self.effects, names, modes)
 
@@ -437,6 +437,8 @@ class AuditRequest(CalibrationRequest):
         None, "whole", "Seed of the random draws.", "options.random_state", flags=("--seed",), least=0, command=0
     )
     title: str | None = option(None, "text", None, "title")
+    everything: bool = True
+    """Whether more is wanted than the short page prints: bounds of each measure, and what acting costs."""
 
     def __post_init__(self) -> None:
         """Refuse what can be no value or has no effect, before anything is read."""

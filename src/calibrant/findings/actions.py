@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.door.censoring import LEAST_FOLLOWED
 from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
+from calibrant.door.premises import LEAST_FOLLOWED
 from calibrant.findings.decision import (
     Answer,
     Blamed,

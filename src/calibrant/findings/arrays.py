@@ -6,13 +6,10 @@ __all__ = ["audit"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibrant.decisions.curve import Acting, acting_from_sample
-from calibrant.decisions.line import group_line
-from calibrant.decisions.murphy import Cost, cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, Labels, Table, of_log_odds, read_columns
@@ -37,7 +34,7 @@ from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
 from calibrant.findings.decision import default_limit, rejected
 from calibrant.findings.dispersion import varies_together
-from calibrant.findings.evidence import evidence, population, units_drawn
+from calibrant.findings.evidence import bounds_of_rows, evidence, gate_of_rows, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
@@ -46,13 +43,17 @@ from calibrant.inference.bounds.draws import AnyDraws, Draws, draws_of
 from calibrant.inference.bounds.population import teach
 from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, auc_from_sample, corp_from_sample
-from calibrant.measures.decision_loss import Cuts
 from calibrant.measures.distance import audited_distances
 from calibrant.measures.lower import LowerCertificate, lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
 from calibrant.threads import beside
+
+if TYPE_CHECKING:
+    from calibrant.decisions.curve import Acting
+    from calibrant.decisions.line import GroupLine
+    from calibrant.decisions.murphy import Cost
 
 _COSTLY = 100_000
 """Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
@@ -266,7 +267,7 @@ def audit_sample(
         witness = witness_from_sample(sample)
         weighted, trials = sample.weights_differ, rows is not None and rows.trials is not None
         units = units_drawn(sample, rows, draws, weighted)
-        taught = thread.submit(teach, units)
+        taught = thread.submit(teach, units, everything=request.everything)
         measured = {
             name: thread.submit(measure.on_sample, sample, **measure.parameters)
             for name, measure in _computed(sample).items()
@@ -279,7 +280,7 @@ def audit_sample(
         tell("Tests")
         most = None if draws is None else draws.most
         draw_seed = int(rng.integers(2**31))
-        costing = thread.submit(_costs, sample, corp, rows, request.threshold, level, n_resamples, draw_seed)
+        costing = thread.submit(_costs, sample, corp, rows, request, draw_seed)
         # The displacement is more than what rounding has misplaced.
         tests = evidence(sample, rows, weighted, level, n_resamples, draw_seed, displacement, most, outcome_free=free)
         test = tests["calibration_test"].result
@@ -302,7 +303,10 @@ def audit_sample(
         taught.result()
         bracket = ties.lower_distance_bracket
         n_rows = rows.y_prob.size if rows is not None and rows.trials is not None else None
-        bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values, n_rows)
+        gate = gate_of_rows(sample, units, limit, level, bracket, displacement, n_rows)
+        bounds = None
+        if request.everything:
+            bounds = bounds_of_rows(sample, units, level, witness.value, bracket, values, n_rows)
         tell("What to do")
         advised = not_advised("not asked for")
         if advise:
@@ -338,7 +342,7 @@ def audit_sample(
         sampling_fractions=fractions_of(rows),
         fractions_given=request.sampling_fractions is not None,
         n_groups=None if rows is None else rows.n_groups,
-        group_line=group_line(rows, level),
+        group_line=_line_of_groups(rows, level),
         trials_vary=varies_together(rows),
         perhaps_sampled=None if trials or displacement else perhaps_sampled(sample, mean_prediction),
         trials=trials,
@@ -389,21 +393,34 @@ def _say_brackets(values: dict[str, MeasureValue], distance: Bracket) -> None:
         values["interval_calibration_error"] = in_its_bracket(interval, Bracket(distance.lower, above))
 
 
+def _line_of_groups(rows: Rows | None, level: float) -> GroupLine | None:
+    if rows is None or rows.group is None:
+        return None
+    from calibrant.decisions.line import group_line
+
+    return group_line(rows, level)
+
+
 def _costs(
-    sample: Sample,
-    corp: CorpDecomposition,
-    rows: Rows | None,
-    threshold: float | None,
-    level: float,
-    n_resamples: int,
-    n_draws: int,
-) -> tuple[Cost, Acting]:
+    sample: Sample, corp: CorpDecomposition, rows: Rows | None, request: AuditRequest, draw_seed: int
+) -> tuple[Cost | None, Acting | None]:
+    """What acting on the predictions loses, and what the page draws of it; the short page has a given threshold's."""
+    threshold, level = request.threshold, request.level
+    if threshold is None and not request.everything:
+        return None, None
+    from calibrant.decisions.murphy import cost_from_sample
+    from calibrant.measures.decision_loss import Cuts
+
     many = threshold is None and sample.n_distinct > _COSTLY
     # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
     single = rows is None or (rows.trials is None and rows.group is None)
     cuts = Cuts.of(sample)
     cost = cost_from_sample(sample, level, threshold, with_bounds=single and not many, cuts=cuts)
-    how = sample, cost.threshold, level, n_resamples, np.random.default_rng([n_draws, 1])
+    if not request.everything:
+        return cost, None
+    from calibrant.decisions.curve import acting_from_sample
+
+    how = sample, cost.threshold, level, request.n_resamples, np.random.default_rng([draw_seed, 1])
     return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)
 
 

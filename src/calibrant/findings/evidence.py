@@ -153,31 +153,44 @@ def units_drawn(sample: Sample, rows: Rows | None, draws: AnyDraws | None, weigh
     return Draws.of_sample(sample) if draws is None else draws
 
 
-def population(
+def gate_of_rows(
     sample: Sample,
     units: AnyDraws | None,
     limit: float,
     level: float,
-    smooth_error: float,
     distance: Bracket,
     displacement: float,
-    values: Mapping[str, float],
     n_rows: int | None = None,
-) -> tuple[PopulationBounds | None, GateResult | None]:
-    """Bounds for the population and the gate at a limit, from the sample's error, distance and other measures.
+) -> GateResult | None:
+    """The gate at a limit, from the bracket of the sample's distance.
 
     What is drawn are rows, `n_rows` of them where the sample counts the trials of each. None where `units` are, which
-    are what is drawn from the population. Bounds of cells that hold several predictions are made later.
+    are what is drawn from the population.
     """
     if units is None:
-        return None, None
-    gate = calibration_gate_on_sample(
+        return None
+    return calibration_gate_on_sample(
         sample, max_distance=limit, level=level, displacement=displacement, known=distance, draws=units, n_rows=n_rows
     )
-    if sample.cell_width.max() > 0.0:
-        return None, gate
+
+
+def bounds_of_rows(
+    sample: Sample,
+    units: AnyDraws | None,
+    level: float,
+    smooth_error: float,
+    distance: Bracket,
+    values: Mapping[str, float],
+    n_rows: int | None = None,
+) -> PopulationBounds | None:
+    """Bounds for the population, from the sample's error, distance and other measures.
+
+    None where `units` are, as for the gate; those of cells that hold several predictions are made later.
+    """
+    if units is None or sample.cell_width.max() > 0.0:
+        return None
     bounds = bounds_from_sample(sample, smooth_error, distance, level, units, values)
-    return bounds if n_rows is None else replace(bounds, n_rows=n_rows), gate
+    return bounds if n_rows is None else replace(bounds, n_rows=n_rows)
 
 
 def where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from calibrant.door.coding import equalities
-from calibrant.door.errors import InputError, Ways
+from calibrant.door.errors import InputError
 from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import Results, counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
@@ -127,13 +127,3 @@ def _rows_of(population: Population, audit: Audit, request: AuditRequest) -> Seg
     from calibrant.segments.row_tests import SegmentRows
 
     return SegmentRows(population.rows, population.keys, request.n_resamples, audit.seed or 0)
-
-
-def check_drift(request: AuditRequest, names: Mapping[str, str]) -> None:
-    """Refuse weights: the evidence of drift has no place for them."""
-    if request.drift and "sample_weight" in names:
-        from calibrant.drift.periods import SINGLE
-
-        column = names["sample_weight"]
-        ways = Ways("unweighted=True leaves them out", "--unweighted leaves them out")
-        raise InputError("drift", f"{SINGLE}, and column {column!r} holds weights", allowed=ways)

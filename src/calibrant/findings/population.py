@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.door.censoring import LEAST_FOLLOWED, CensoredOutcomes, censored_outcomes
+from calibrant.door.censoring import CensoredOutcomes, censored_outcomes
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError
-from calibrant.door.premises import Followed
+from calibrant.door.premises import LEAST_FOLLOWED, Followed
 from calibrant.door.rows import Rows, read_fractions
 from calibrant.findings.faults import in_table
 

@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from calibrant.decisions.curve import Acting
-from calibrant.decisions.line import GroupLine
-from calibrant.decisions.murphy import Cost
 from calibrant.door.ends import Bracket, in_points
 from calibrant.door.output import write_whole_bytes
 from calibrant.door.premises import Followed, Premises
@@ -34,6 +31,9 @@ from calibrant.measures.smooth import Witness
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from calibrant.decisions.curve import Acting
+    from calibrant.decisions.line import GroupLine
+    from calibrant.decisions.murphy import Cost
     from calibrant.drift.periods import Period
     from calibrant.findings.classes import ClassFindings
     from calibrant.segments.by_column import Segment

@@ -49,7 +49,9 @@ def _measures_of_rows(
     return measures
 
 
-def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None = None) -> Audit:
+def with_bounds(
+    audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None = None, *, everything: bool = True
+) -> Audit:
     """Return the audit of the rows that a sketch stands for.
 
     Proved numbers are widened by what pooling can cost, regions to the ends of their cells; a measure for which that
@@ -64,6 +66,8 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None 
         The sketch.
     draws : Draws or CellDraws, optional
         Its rows, where they weigh differently and the most that one can weigh is known.
+    everything : bool, default True
+        Whether the population is bounded too.
     """
     bounds, cells = sketch.error_bounds(), sketch.moments()
     displacement = sketch.displacement + ARITHMETIC
@@ -72,7 +76,7 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None 
     smooth = sketch.error_bound("smooth_calibration_error")
     of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
     population = audit.population
-    if population is None and sketch.sample.binary and (draws is not None or not audit.weighted):
+    if everything and population is None and sketch.sample.binary and (draws is not None or not audit.weighted):
         distance = _widened(audit.ties.lower_distance_bracket, displacement)
         population = bounds_from_sample(sketch.sample, audit.smooth_upper + smooth, distance, audit.level, draws)
     return replace(

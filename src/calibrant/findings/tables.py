@@ -23,10 +23,7 @@ from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
 from calibrant.findings.hints import hints_of, searchable
-from calibrant.findings.parts import check_drift, in_parts
-from calibrant.findings.population import OF_A_HORIZON, with_outcomes
 from calibrant.findings.results import Audit
-from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.inference.bounds.tally import of_followed
 from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
@@ -113,7 +110,10 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         complete=table.has_rows,
         perhaps_sampled=None if harness or request.horizon else result.audit.perhaps_sampled,
     )
-    audit = in_parts(table, audit, request, listener)
+    if request.by or request.find or request.drift:
+        from calibrant.findings.parts import in_parts
+
+        audit = in_parts(table, audit, request, listener)
     return replace(result, audit=audit if harness else _naming_the_rest(table, audit, request))
 
 
@@ -168,7 +168,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     refuse_own_columns(read.names, groups=[request.groups])
     say_guessed(read.names, read.guessed, listener.note)
     say_excluded(read.n_excluded, listener)
-    check_drift(request, read.names)
+    _check_drift(request, read.names)
     listener.stage("Pooling")
     try:
         columns, trials, rows = _given(read, request)
@@ -234,18 +234,36 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
 
             problem = of_trials(problem)
         if request.horizon is not None:
+            from calibrant.findings.population import OF_A_HORIZON
+
             argument = OF_A_HORIZON.get(problem.argument, problem.argument)
             raise type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed) from None
         raise or_left_out(problem) from None
-    return read if request.horizon is None else with_outcomes(table, read, request, request.horizon)
+    if request.horizon is None:
+        return read
+    from calibrant.findings.population import with_outcomes
+
+    return with_outcomes(table, read, request, request.horizon)
+
+
+def _check_drift(request: AuditRequest, names: Mapping[str, str]) -> None:
+    """Refuse weights: the evidence of drift has no place for them."""
+    if request.drift and "sample_weight" in names:
+        from calibrant.drift.periods import SINGLE
+
+        column = names["sample_weight"]
+        ways = Ways("unweighted=True leaves them out", "--unweighted leaves them out")
+        raise InputError("drift", f"{SINGLE}, and column {column!r} holds weights", allowed=ways)
 
 
 def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last: bool) -> Audited:
+    from calibrant.findings.sketch import road_of, with_bounds
+
     columns = table.choose(**request.columns)
     is_sketch = not table.has_rows
     if request.max_weight is not None and "sample_weight" not in columns.names and not is_sketch:
         raise InputError("max_weight", "has no effect: there are no weights")
-    check_drift(request, columns.names)
+    _check_drift(request, columns.names)
     begun = time.monotonic()
     sketch, n_excluded = table.sketched(columns.names, exclude_bad=request.exclude_bad)
     seconds = time.monotonic() - begun
@@ -262,7 +280,7 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     moved = sketch.displacement + ARITHMETIC
     audit = audit_sample(sample, request, title=title, progress=listener.stage, displacement=moved, draws=draws)
     listener.stage("Bounds")
-    audit = with_bounds(audit, sketch, draws)
+    audit = with_bounds(audit, sketch, draws, everything=request.everything)
     road = road_of(table, sketch)
     listener.note(f"{road}" if is_sketch else f"{road} That took {seconds:.1f} s.")
     perhaps = None if is_sketch else table.perhaps_groups(columns.names.values())

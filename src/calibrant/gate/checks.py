@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.door.censoring import LEAST_FOLLOWED
 from calibrant.door.coding import equalities
 from calibrant.door.columns import IntArray, read_columns
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity, identities
 from calibrant.door.overlap import find_overlap
-from calibrant.door.premises import Premises
+from calibrant.door.premises import LEAST_FOLLOWED, Premises
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from calibrant.decisions.line import GroupLine, group_line
 from calibrant.door.arguments import N_RESAMPLES, TimeLimit, check_level
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table
@@ -31,6 +30,7 @@ from calibrant.resampling.redraw import too_few as too_few_groups
 from calibrant.threads import beside
 
 if TYPE_CHECKING:
+    from calibrant.decisions.line import GroupLine
     from calibrant.recalibration.averaged import AveragedScaling
     from calibrant.recalibration.base import Recalibrator
     from calibrant.recalibration.compare import RecalibrationScore
@@ -147,7 +147,11 @@ def choose_recalibrator(
 
 def _choose_on_rows(rows: Rows, level: float) -> RecalibrationChoice:
     """`choose_recalibrator` of rows with one probability each."""
-    line = group_line(rows, level)
+    line = None
+    if rows.group is not None:
+        from calibrant.decisions.line import group_line
+
+        line = group_line(rows, level)
     if line is None:
         check_groups(rows)
     keys = [each for each in (rows.weight, rows.trials, rows.group) if each is not None]

@@ -252,10 +252,11 @@ def tightened(smooth: Interval, lower: Interval) -> tuple[Interval, Interval]:
     return tight(smooth, lower), tight(lower, smooth)
 
 
-def teach(draws: AnyDraws | None) -> None:
-    """Learn beforehand, beside other work, what is bet on for the gate and for the bounds of every measure."""
+def teach(draws: AnyDraws | None, *, everything: bool = True) -> None:
+    """Learn beforehand, beside other work, what is bet on for the gate and, with `everything`, for all bounds."""
     if isinstance(draws, Draws):
-        for learn in (lower_function, smooth_function, *(_LEARNED.values() if draws.moved is None else ())):
+        others = (smooth_function, *(_LEARNED.values() if draws.moved is None else ())) if everything else ()
+        for learn in (lower_function, *others):
             draws.lessons(learn)
 
 
