@@ -64,7 +64,7 @@ PACKAGE_ITSELF = {"report", "cli"}
 """Rooms that may ask the package itself, as users do: for its version, or for public names."""
 
 
-ABOVE = {"decisions/cases.py", "sketch/bounds.py", "sketch/sketch.py", "findings/results.py"}
+ABOVE = {"decisions/cases.py", "sketch/bounds.py", "sketch/sketch.py", "findings/record.py"}
 """Who may look a module of a room above up, by `lazily.above`, when it is needed."""
 
 

@@ -33,9 +33,10 @@ from calibrant.findings.advice import Advice
 from calibrant.findings.classes import ClassFindings, ConfusionTable
 from calibrant.findings.decision import Answer
 from calibrant.findings.inequalities import Inequality
+from calibrant.findings.record import MeasureValue
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
-from calibrant.findings.results import Audit, MeasureValue
+from calibrant.findings.results import Audit
 from calibrant.gate.result import Check
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.bounds.regret import RegretBounds

@@ -257,8 +257,8 @@ def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     assert "part = u, as told above (" in " ".join(found.sentences)  # in percentages, and not in another unit again
     assert all("After" not in bar.name for bar in bars(found))
     told = {"rows": frame, "new_rows": frame}
-    assert code(found) in document(found).replace("&#39;", "'")
-    exec(code(found), told)  # the lines that the page shows
+    assert code(found.answer, found) in document(found).replace("&#39;", "'")
+    exec(code(found.answer, found), told)  # the lines that the page shows
     moved = told["better"] - p
     assert moved[part == "u"].mean() < -0.1
     assert abs(moved[part != "u"]).max() < 0.1

@@ -22,9 +22,9 @@ OPTIONS = {"n_resamples": 39, "random_state": 0}
 def test_what_to_do_is_the_advice_where_no_part_is_blamed(power, action):
     found = audit(RNG.random(500) < P**power, P, **OPTIONS)
     assert found.answer.action == action
-    assert what_to_do(found) == found.advice.words
-    assert code(found) == found.advice.code
-    assert (code(found) is None) == (action != "recalibrate")
+    assert what_to_do(found.answer, found) == found.advice.words
+    assert code(found.answer, found) == found.advice.code
+    assert (code(found.answer, found) is None) == (action != "recalibrate")
 
 
 @cache

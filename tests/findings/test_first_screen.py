@@ -397,7 +397,7 @@ def test_the_code_for_followed_rows_makes_their_outcomes():
     rows = pd.DataFrame({"days": np.minimum(came, left), "died": (came <= left) * 1, "p": p})
     found = audit_table(rows, y_prob="p", time="days", event="died", horizon=730.0, random_state=0)
     names = {"rows": rows, "y_prob": rows["p"], "new_y_prob": rows["p"]}
-    exec(code(found), names)
+    exec(code(found.answer, found), names)
     expected = found.advice.recalibrator.predict(rows["p"])
     np.testing.assert_allclose(names["better"], expected, rtol=1e-6)
 

@@ -9,10 +9,10 @@ from calibrant.findings.classes import Question as Question
 from calibrant.findings.decision import Answer as Answer
 from calibrant.findings.evidence import Evidence as Evidence
 from calibrant.findings.inequalities import Inequality as Inequality
+from calibrant.findings.record import MeasureValue as MeasureValue
 from calibrant.findings.regions import Region as Region
 from calibrant.findings.reliability import Reliability as Reliability
 from calibrant.findings.results import Audit as Audit
-from calibrant.findings.results import MeasureValue as MeasureValue
 from calibrant.findings.tables import audit_table as audit_table
 
 __all__ = [

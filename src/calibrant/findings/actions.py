@@ -29,7 +29,7 @@ from calibrant.resampling.redraw import LEAST_GROUPS
 
 if TYPE_CHECKING:
     from calibrant.door.premises import Followed
-    from calibrant.findings.results import Audit
+    from calibrant.findings.record import AuditRecord
     from calibrant.recalibration.gain import RecalibrationGain
 
 DO = "Do: "
@@ -44,13 +44,13 @@ _TIMES = 10  # as many groups: more are no number to plan with
 _LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cent
 
 
-def action_line(answer: Answer, audit: Audit) -> str:
+def action_line(answer: Answer, audit: AuditRecord) -> str:
     """The line that says what to do, or why nothing is advised."""
     do = _what_to_do(answer, audit)
     return f"{DO}{do}" if do[0].islower() else do
 
 
-def _what_to_do(answer: Answer, audit: Audit) -> str:
+def _what_to_do(answer: Answer, audit: AuditRecord) -> str:
     """One thing to do, beginning with its verb in lower case; or why nothing is advised."""
     action, alone = answer.action, blamed(audit, answer.direction)
     if alone is not None and action in _REPAIRS:
@@ -74,19 +74,19 @@ def _what_to_do(answer: Answer, audit: Audit) -> str:
             return f"do not rely on the predictions yet. {audit.advice.words}"
 
 
-def _leave(audit: Audit) -> str:
+def _leave(audit: AuditRecord) -> str:
     gain = audit.advice.gain
     worth = "" if gain is None else f" Correcting would improve the score (log loss) by {_no_more_than(gain)}."
     return f"use the predictions as they are, and change nothing.{worth}"
 
 
-def _look_at_parts(audit: Audit) -> str:
+def _look_at_parts(audit: AuditRecord) -> str:
     if parts_off(audit)[0] == "periods":
         return _on_recent(audit)
     return f"{_these_segments(audit)}, and leave all other rows as they are (SegmentRecalibrator).{_drift_too(audit)}"
 
 
-def _look_closer(audit: Audit) -> str:
+def _look_closer(audit: AuditRecord) -> str:
     parts = parts_off(audit)
     if "segments" in parts:
         little = f"One correction for all rows helps little.{_drift_too(audit)}"
@@ -95,11 +95,11 @@ def _look_closer(audit: Audit) -> str:
     return f"look at where they err before you use them.{some} {_no_recalibration(audit)}"
 
 
-def _drift_too(audit: Audit) -> str:
+def _drift_too(audit: AuditRecord) -> str:
     return " Some periods are off as well." if "periods" in parts_off(audit) else ""
 
 
-def _recalibrate(answer: Answer, audit: Audit) -> str:
+def _recalibrate(answer: Answer, audit: AuditRecord) -> str:
     if since(audit, answer.direction) is not None:
         return _on_recent(audit)
     advice, parts = audit.advice, parts_off(audit)
@@ -112,14 +112,14 @@ def _recalibrate(answer: Answer, audit: Audit) -> str:
     return f"{gains} Single segments are off: if they err unlike one another, {_ONE_BY_ONE}."
 
 
-def _these_segments(audit: Audit) -> str:
+def _these_segments(audit: AuditRecord) -> str:
     """Name the segments to correct, where all rows together are not off."""
     named = [equalities(audit.segmented_by, each.key) for each in audit.segments if named_off(audit, each)]
     off = list(dict.fromkeys((*named, *(each.name for each in found_off(audit)))))
     return f"correct the rows with {off[0]} alone" if len(off) == 1 else "correct each of these segments by itself"
 
 
-def _on_recent(audit: Audit) -> str:
+def _on_recent(audit: AuditRecord) -> str:
     """Advise on predictions that err since some period."""
     _, error, after = split_by_alarm(audit)
     if after is not None:
@@ -133,7 +133,7 @@ def _no_more_than(gain: RecalibrationGain) -> str:
     return "less than 0.1%" if most < _LITTLE else f"at most {share_of_score(most)}"
 
 
-def _collect(answer: Answer, audit: Audit) -> str:
+def _collect(answer: Answer, audit: AuditRecord) -> str:
     """Say how many rows would show an error; with weights, trials or groups, what a bound needs before that."""
     if answer.direction is not None:
         until = level_and_slope(classes=audit.classes is not None)
@@ -154,14 +154,14 @@ def _collect(answer: Answer, audit: Audit) -> str:
     return f"use the predictions if an error of {most} is all right for you. If not, collect {rows} first. {decide}."
 
 
-def _spread(audit: Audit) -> float:
+def _spread(audit: AuditRecord) -> float:
     """How far predictions are from their mean, on average: one number for all rows is no farther from them."""
     at, mass = audit.reliability.prediction, audit.reliability.mass
     mean = float(mass @ at) / float(mass.sum())
     return float(mass @ np.abs(at - mean)) / float(mass.sum())
 
 
-def _more_groups(audit: Audit) -> str:
+def _more_groups(audit: AuditRecord) -> str:
     """About how many more groups like these are enough."""
     name, line = audit.columns.get("groups"), audit.group_line
     of = "" if name is None else f" (column {name})"
@@ -178,7 +178,7 @@ def more_groups(n_groups: int, worth: float) -> int:
     return rounded_rows(math.ceil(n_groups * (LEAST_GROUPS / worth - 1.0)))
 
 
-def _no_recalibration(audit: Audit) -> str:
+def _no_recalibration(audit: AuditRecord) -> str:
     """Why no recalibration is advised where the error is real."""
     advice = audit.advice
     if audit.classes is None:
@@ -187,7 +187,7 @@ def _no_recalibration(audit: Audit) -> str:
     return f"No recalibration of the predictions helps beyond chance{some}."
 
 
-def _what_it_gains(audit: Audit) -> str:
+def _what_it_gains(audit: AuditRecord) -> str:
     """Say what the advised map gains on new rows; for classes, on rows that its fit did not use."""
     advice = audit.advice
     if advice.gain is not None:
@@ -200,7 +200,7 @@ def _what_it_gains(audit: Audit) -> str:
     return f"On {of_rows} that the correction has not seen, the score (log loss) is better."
 
 
-def _repair_alone(where: Blamed, answer: Answer, audit: Audit) -> str:
+def _repair_alone(where: Blamed, answer: Answer, audit: AuditRecord) -> str:
     """That one segment is to be recalibrated, and no other row; the limit is named where no line before has it."""
     left = abs(where.happened_elsewhere - where.predicted_elsewhere)
     above = answer.interval is not None and answer.interval.high <= audit.max_distance
@@ -212,12 +212,12 @@ def _repair_alone(where: Blamed, answer: Answer, audit: Audit) -> str:
     return f"correct the rows with {where.name} alone (SegmentRecalibrator). {others}{first}"
 
 
-def every_time(audit: Audit) -> str:
+def every_time(audit: AuditRecord) -> str:
     """The one answer that fits all rows: the event rate, or how often each class occurs."""
     return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
 
 
-def most_of_one(audit: Audit) -> str:
+def most_of_one(audit: AuditRecord) -> str:
     """Say what number `--max-weight` takes."""
     one = "row" if audit.n_groups is None else "group"
     if audit.trials:
@@ -227,20 +227,20 @@ def most_of_one(audit: Audit) -> str:
     return "the most rows that one group can ever have"
 
 
-def what_to_do(audit: Audit) -> str:
+def what_to_do(answer: Answer, audit: AuditRecord) -> str:
     """Begin a section on what to do: with the parts, where they are to be looked at first, and with the advice."""
-    alone = _to_repair(audit) is not None
-    if audit.answer.action != "look at the parts" and not alone:
-        few = audit.answer.action == "collect more rows" and audit.answer.direction is not None
-        return audit.answer.details[-1] if few else audit.advice.words
-    do = audit.answer.details[-1]
+    alone = _to_repair(answer, audit) is not None
+    if answer.action != "look at the parts" and not alone:
+        few = answer.action == "collect more rows" and answer.direction is not None
+        return answer.details[-1] if few else audit.advice.words
+    do = answer.details[-1]
     return f"{do} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
 
 
-def code(audit: Audit) -> str | None:
+def code(answer: Answer, audit: AuditRecord) -> str | None:
     """Lines of Python that do what is advised; None where no recalibration is."""
-    where = _to_repair(audit)
-    if where is None and since(audit, audit.answer.direction) is not None:
+    where = _to_repair(answer, audit)
+    if where is None and since(audit, answer.direction) is not None:
         return None  # it is of rows since then, which the page does not have apart
     if where is None:
         advised = audit.advice.code
@@ -269,9 +269,8 @@ def _outcomes_at_horizon(followed: Followed) -> str:
     )
 
 
-def _to_repair(audit: Audit) -> Blamed | None:
+def _to_repair(answer: Answer, audit: AuditRecord) -> Blamed | None:
     """The segment that is to be recalibrated, and no other row."""
-    answer = audit.answer
     return blamed(audit, answer.direction) if answer.action in _REPAIRS else None
 
 

@@ -36,8 +36,9 @@ from calibrant.findings.decision import default_limit, rejected
 from calibrant.findings.dispersion import varies_together
 from calibrant.findings.evidence import bounds_of_rows, evidence, gate_of_rows, units_drawn
 from calibrant.findings.inequalities import above_interval_error, tie
+from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.reliability import fitted_curve, reliability
-from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
+from calibrant.findings.results import Audit
 from calibrant.findings.words import proved
 from calibrant.inference.bounds.draws import AnyDraws, Draws, draws_of
 from calibrant.inference.bounds.population import teach

@@ -53,7 +53,7 @@ from calibrant.resampling.redraw import too_few
 
 if TYPE_CHECKING:
     from calibrant.decisions.line import GroupLine
-    from calibrant.findings.results import Audit
+    from calibrant.findings.record import AuditRecord
     from calibrant.inference.testing.result import TestResult
     from calibrant.recalibration.gain import Direction, RecalibrationGain
     from calibrant.segments.by_column import Segment
@@ -70,7 +70,7 @@ _RARE = 0.1
 BOTH_SIGNS = "Errors of both signs partly cancel in the average above."
 
 
-def answer(audit: Audit) -> Answer:
+def answer(audit: AuditRecord) -> Answer:
     """Put together what the audit found."""
     test, gate = audit.tests["calibration_test"].result, audit.gate
     cost, of_classes = stakes(audit.advice.gain), None
@@ -105,7 +105,7 @@ def _interval(test: TestResult | None, gate: GateResult | None) -> Interval | No
     return Interval(0.0, gate.lower_distance.high)
 
 
-def _direction(audit: Audit, *, proved: bool) -> Direction | None:
+def _direction(audit: AuditRecord, *, proved: bool) -> Direction | None:
     """The way in which predictions err, by the curve or by few groups; None of those that are the other way round."""
     if audit.advice.backwards:
         return None
@@ -123,12 +123,12 @@ def _beyond(gate: GateResult | None) -> bool:
     return gate is not None and gate.verdict == "beyond"
 
 
-def headline(answer: Answer, audit: Audit) -> str:
+def headline(answer: Answer, audit: AuditRecord) -> str:
     """What is odd about the rows; in which direction predictions err, with an example; or that no error is seen."""
     return " ".join((*_odd_rows(audit), _what(answer, audit)))
 
 
-def details(answer: Answer, audit: Audit) -> tuple[str, ...]:
+def details(answer: Answer, audit: AuditRecord) -> tuple[str, ...]:
     """How sure and how far; what to do."""
     test = audit.tests["calibration_test"].result
     odd = None if test is None or answer.state not in _NOT_SEEN else test.impossible
@@ -142,7 +142,7 @@ def _too_few_to_tell(n_rows: int) -> str:
     return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong. Rounding can make {so_many}."
 
 
-def _few_groups(answer: Answer, audit: Audit) -> list[str]:
+def _few_groups(answer: Answer, audit: AuditRecord) -> list[str]:
     """That groups are too few, and the level by them where the headline has not told what errs."""
     line = audit.group_line
     if line is None:
@@ -173,7 +173,7 @@ def by_groups(line: GroupLine, *, classes: bool) -> str:
     return f"{way}: {first}{last} ({right} is right; {confidence(line.level)} confidence)."
 
 
-def _odd_rows(audit: Audit) -> list[str]:
+def _odd_rows(audit: AuditRecord) -> list[str]:
     """Predictions that are labels, and outcomes that are all the same: there a reader should look first."""
     if audit.classes is not None:
         return []
@@ -183,12 +183,12 @@ def _odd_rows(audit: Audit) -> list[str]:
     return lines
 
 
-def _are_labels(audit: Audit) -> bool:
+def _are_labels(audit: AuditRecord) -> bool:
     at = audit.reliability.prediction[audit.reliability.mass > 0.0]
     return audit.n_distinct <= 2 and bool(np.isin(at, (0.0, 1.0)).all())
 
 
-def _what(answer: Answer, audit: Audit) -> str:
+def _what(answer: Answer, audit: AuditRecord) -> str:
     """The first line: which way predictions err, and where."""
     if answer.state == "not tested":
         return f"Not tested for chance: {_why_not(audit.tests['calibration_test'].not_run or '')}."
@@ -207,7 +207,7 @@ def _what(answer: Answer, audit: Audit) -> str:
     return _where(answer, audit)
 
 
-def _not_seen(answer: Answer, audit: Audit) -> str:
+def _not_seen(answer: Answer, audit: AuditRecord) -> str:
     """The first line where no error of all rows is seen: what parts or few groups show, or nothing."""
     groups = audit.group_line
     if answer.action == "look at the parts":
@@ -216,14 +216,14 @@ def _not_seen(answer: Answer, audit: Audit) -> str:
         return by_groups(groups, classes=audit.classes is not None)
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
-    rows = counted(audit.n_rows, unit(audit))
+    rows = counted(audit.n_rows, unit(trials=audit.trials))
     if groups is not None and (answer.interval is None or answer.pvalue is None):
         few = f"groups are too few ({_number_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
         return f"{_NOT_SEEN[answer.state]}, but {few}."
     return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
 
 
-def _where(answer: Answer, audit: Audit) -> str:
+def _where(answer: Answer, audit: AuditRecord) -> str:
     """The first line of a real error: since when, in which segment, or at which predictions."""
     if since(audit, answer.direction) is not None:
         return f"{_drift_in_words(audit)}."
@@ -250,36 +250,36 @@ def _why_not(reason: str) -> str:
     return reason
 
 
-def _told_by_parts(answer: Answer, audit: Audit) -> bool:
+def _told_by_parts(answer: Answer, audit: AuditRecord) -> bool:
     """Whether segments stand in the headline of an error of all rows whose direction and places are not known."""
     if answer.direction is not None or answer.examples or answer.state in _NOT_SEEN or not says_where(answer.action):
         return False
     return "segments" in parts_off(audit) and not _in_a_part(audit, None)
 
 
-def _in_a_part(audit: Audit, direction: Direction | None) -> bool:
+def _in_a_part(audit: AuditRecord, direction: Direction | None) -> bool:
     """Whether the error of all rows is that of one segment, or has been there since some period only."""
     return since(audit, direction) is not None or blamed(audit, direction) is not None
 
 
-def _places(answer: Answer, audit: Audit) -> Places:
+def _places(answer: Answer, audit: AuditRecord) -> Places:
     """Which way predictions err, and where, by the curve."""
     rates = audit.mean_prediction, audit.base_rate, audit.n_rows
-    return Places(answer.direction, audit.regions, *rates, audit.classes is not None, unit(audit))
+    return Places(answer.direction, audit.regions, *rates, audit.classes is not None, unit(trials=audit.trials))
 
 
 def _of_one_segment(where: Blamed) -> str:
     return f"Too {'low' if where.happened > where.predicted else 'high'}{_there_and_elsewhere(where)}."
 
 
-def _by_classes(answer: Answer, audit: Audit) -> bool:
+def _by_classes(answer: Answer, audit: AuditRecord) -> bool:
     """Whether single classes decide, and not the most probable one."""
     test = audit.tests["calibration_test"].result
     real = answer.state in ("worth correcting", "too small to matter")
     return real and audit.classes is not None and test is not None and not rejected(test, audit.gate)
 
 
-def _p(answer: Answer, audit: Audit) -> str:
+def _p(answer: Answer, audit: AuditRecord) -> str:
     assert answer.pvalue is not None
     return p_in_words(answer.pvalue, audit.level)
 
@@ -291,33 +291,33 @@ def p_in_words(pvalue: float, level: float) -> str:
     return f"p {'<' if pvalue <= level else '>'} {level:g}"
 
 
-def _with_p(answer: Answer, audit: Audit) -> str:
+def _with_p(answer: Answer, audit: AuditRecord) -> str:
     return "" if answer.pvalue is None else f" ({_p(answer, audit)})"
 
 
-def _if_independent(audit: Audit) -> str:
+def _if_independent(audit: AuditRecord) -> str:
     """A column's name says that rows may depend on one another: then nothing is said of chance without it."""
     name = audit.perhaps_groups
     return "" if name is None else f" if rows of one {name} are independent"
 
 
-def _reality(answer: Answer, audit: Audit) -> str:
+def _reality(answer: Answer, audit: AuditRecord) -> str:
     assert answer.pvalue is not None
     sure = NOT_CHANCE if answer.pvalue < SURELY else RARELY
     return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
 
 
-def _rare(audit: Audit) -> str:
+def _rare(audit: AuditRecord) -> str:
     """How often the event happens, beside points that are few because it hardly ever, or nearly always, does."""
     common = _RARE <= audit.base_rate <= 1.0 - _RARE or audit.auc is None
     return "" if common or audit.classes is not None else f"; {rate(audit.base_rate)} happen on average"
 
 
-def _at_most(answer: Answer, audit: Audit, *, rows: bool = False) -> str:
+def _at_most(answer: Answer, audit: AuditRecord, *, rows: bool = False) -> str:
     """The upper end beside the limit that it keeps to; with the number of rows where no other sentence has it."""
     assert answer.interval is not None
     most, limit = at_most(answer.interval, answer.max_distance), as_points(asked(answer.max_distance))
-    of = f"; {counted(audit.n_rows, unit(audit))}" if rows else ""
+    of = f"; {counted(audit.n_rows, unit(trials=audit.trials))}" if rows else ""
     sure = f"{confidence(audit.level)} confidence{of}{_rare(audit)}"
     return f"{most} on average, {_below(answer)} the limit of {limit} ({sure})"
 
@@ -328,7 +328,7 @@ def _below(answer: Answer) -> str:
     return "below" if float(most_in_short(answer.interval, answer.max_distance)) < answer.max_distance else "within"
 
 
-def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
+def _how_sure_and_far(answer: Answer, audit: AuditRecord) -> list[str]:
     """The second line: whether that is chance, and how far predictions would have to move."""
     parts = answer.action == "look at the parts"
     if answer.state in _NOT_SEEN and answer.direction is not None and not parts:
@@ -348,7 +348,7 @@ def _how_sure_and_far(answer: Answer, audit: Audit) -> list[str]:
     return [f"{real}{_how_far(answer, audit)}"]
 
 
-def _of_other_kinds(answer: Answer, audit: Audit) -> str:
+def _of_other_kinds(answer: Answer, audit: AuditRecord) -> str:
     """Errors beside the direction that few groups prove: not seen, and how large they may be."""
     not_seen = f"{_NOT_SEEN[answer.state]} of other kinds"
     if answer.state == "no evidence":
@@ -359,7 +359,7 @@ def _of_other_kinds(answer: Answer, audit: Audit) -> str:
     return f"{not_seen} ({_p(answer, audit)}).{hide}"
 
 
-def _why_real(answer: Answer, audit: Audit) -> str:
+def _why_real(answer: Answer, audit: AuditRecord) -> str:
     """Why an error is no chance, with a space after it: by classes, by the test, by a bound, or by segments above."""
     test, independent = audit.tests["calibration_test"].result, _if_independent(audit)
     if _by_classes(answer, audit):
@@ -378,7 +378,7 @@ def _why_real(answer: Answer, audit: Audit) -> str:
     return f"That does not depend on the test{independent} ({_p(answer, audit)}). "
 
 
-def _how_small(answer: Answer, audit: Audit) -> str:
+def _how_small(answer: Answer, audit: AuditRecord) -> str:
     """The bound of an error that is too small to matter; and the parts where it is not."""
     if answer.action != "look at the parts":
         return f"The error is too small to matter: {_at_most(answer, audit)}."
@@ -386,7 +386,7 @@ def _how_small(answer: Answer, audit: Audit) -> str:
     return f"Over all rows it is small: {_at_most(answer, audit)}.{parts}"
 
 
-def _may_hide(answer: Answer, audit: Audit) -> str:
+def _may_hide(answer: Answer, audit: AuditRecord) -> str:
     if answer.interval is None:
         return "How large an error may hide is not known."
     if answer.interval.high >= 1.0:
@@ -407,7 +407,7 @@ def could_cost(gain: RecalibrationGain | None, error: str = "it") -> str:
     return f"{error} could cost up to {share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
 
 
-def _how_far(answer: Answer, audit: Audit) -> str:
+def _how_far(answer: Answer, audit: AuditRecord) -> str:
     """How far predictions would have to move: of these rows, and likely of the population."""
     which = "Predictions" if audit.classes is None else "Predictions of the likeliest class"
     apart = _told_by_parts(answer, audit) or _in_a_part(audit, answer.direction)
@@ -431,13 +431,13 @@ def _how_far(answer: Answer, audit: Audit) -> str:
     return f"{move}{likely}.{little}"
 
 
-def _costs(audit: Audit) -> str:
+def _costs(audit: AuditRecord) -> str:
     """Why an error within the limit is not small."""
     gain = audit.advice.gain
     return "it costs much" if stakes(gain) == "large" else could_cost(gain)
 
 
-def _parts_in_words(audit: Audit) -> str:
+def _parts_in_words(audit: AuditRecord) -> str:
     """The segments that err where all rows together show nothing, the first of either direction; or since when."""
     off, searched = [each for each in audit.segments if named_off(audit, each)], found_off(audit)
     independent = _if_independent(audit)
@@ -458,7 +458,7 @@ def _parts_in_words(audit: Audit) -> str:
     return f"{_drift_in_words(audit)}. The risk of any false alarm is {100.0 * audit.level:g}%{independent}."
 
 
-def _drift_in_words(audit: Audit) -> str:
+def _drift_in_words(audit: AuditRecord) -> str:
     """Since when the evidence was enough, and what is predicted and happens from then on."""
     _, error, after = split_by_alarm(audit)
     way = "Too low" if error.error > 0.0 else "Too high"
@@ -489,7 +489,7 @@ def _named_segment(each: Segment, by: Sequence[str]) -> str:
     return f"{way} for {name}: {says} predicted, {happens} happened ({rows})"
 
 
-def _those(audit: Audit, segment: Blamed | None) -> str:
+def _those(audit: AuditRecord, segment: Blamed | None) -> str:
     """Which parts are off, of all rows that together are not."""
     if segment is None:
         return _parts_in_words(audit)
@@ -509,13 +509,13 @@ def _there_and_elsewhere(where: Blamed) -> str:
     return f"{inside}. Elsewhere {rest} predicted, {others} happened"
 
 
-def sentences(audit: Audit, *, alone: bool = True) -> tuple[str, ...]:
+def sentences(audit: AuditRecord, *, alone: bool = True) -> tuple[str, ...]:
     """The sentences of the verdict; of one of several audits without what is assumed of all."""
     lines = []
     if audit.violations:
         failed = "; ".join(inequality.words for inequality in audit.violations)
         lines.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
-    result = audit.answer
+    result = answer(audit)
     lines += [result.headline, *result.details, standing(audit, alone=alone)]
     if audit.cost_of_acting is not None and not audit.cost_of_acting.worst:
         lines.append(audit.cost_of_acting.summary())
@@ -544,7 +544,7 @@ def sentences(audit: Audit, *, alone: bool = True) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _by_group(audit: Audit) -> str:
+def _by_group(audit: AuditRecord) -> str:
     """How chance is judged, where it is, and what is not shown for the groups."""
     name = audit.columns.get("groups")
     of = "" if name is None else f" of {name}"
@@ -553,13 +553,13 @@ def _by_group(audit: Audit) -> str:
     return f"{whole}For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
 
 
-def standing(audit: Audit, *, alone: bool = True) -> str:
+def standing(audit: AuditRecord, *, alone: bool = True) -> str:
     """The fourth line: how well predictions rank, for a useless predictor can be calibrated; and what is assumed.
 
     Independent rows are assumed once: not by one of several audits, nor where the answer has them as a condition.
     """
     units = "rows are" if audit.n_groups is None else f"{counted(audit.n_groups, 'group is', 'groups are')}"
-    elsewhere = not alone or (audit.perhaps_groups is not None and audit.answer.pvalue is not None)
+    elsewhere = not alone or (audit.perhaps_groups is not None and audit.tests["calibration_test"].result is not None)
     assumed = "; ".join([*([] if elsewhere else [f"{units} independent"]), *_how_known(audit)])
     line = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
     if not alone:
@@ -569,7 +569,7 @@ def standing(audit: Audit, *, alone: bool = True) -> str:
     return " ".join([line, *by_outcome, *vary, *audit.hints.values()])
 
 
-def _how_known(audit: Audit) -> list[str]:
+def _how_known(audit: AuditRecord) -> list[str]:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
         within = " of their segment" if audit.followed.in_segments else ""
@@ -586,7 +586,7 @@ def _how_known(audit: Audit) -> list[str]:
     return [f"{shares}. Per cents are of all rows"]
 
 
-def _discrimination(audit: Audit) -> str:
+def _discrimination(audit: AuditRecord) -> str:
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
     scale = "0.5 is a coin, 1 is perfect"

@@ -20,7 +20,8 @@ from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, action_in_words
 from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, outcomes_differ, state_in_words
-from calibrant.findings.results import Audit, Finding
+from calibrant.findings.record import Finding
+from calibrant.findings.results import Audit
 from calibrant.findings.words import number, short_pvalue
 from calibrant.inference.bounds.gate import least_in_short, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration

@@ -21,7 +21,7 @@ from calibrant.recalibration.gain import Direction, RecalibrationGain
 if TYPE_CHECKING:
     from calibrant.drift.periods import Period
     from calibrant.findings.advice import Advice
-    from calibrant.findings.results import Audit
+    from calibrant.findings.record import AuditRecord
     from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.result import TestResult
     from calibrant.segments.by_column import Segment
@@ -285,7 +285,7 @@ class _Part:
         return self.low == other.low == (self.of.direction == "too low")
 
 
-def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
+def blamed(audit: AuditRecord, direction: Direction | None) -> Blamed | None:
     """The segment whose error is that of all rows; None where no single one is to blame.
 
     Segments by name come first, for they were asked about. None is blamed where another segment, or a range of
@@ -305,7 +305,7 @@ def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
     return next((each for each in sides if each is not None), None)
 
 
-def _named(audit: Audit) -> list[_Part]:
+def _named(audit: AuditRecord) -> list[_Part]:
     by = audit.segmented_by
     return [
         _Part(
@@ -318,7 +318,7 @@ def _named(audit: Audit) -> list[_Part]:
     ]
 
 
-def _found(audit: Audit) -> list[_Part]:
+def _found(audit: AuditRecord) -> list[_Part]:
     """With the columns that each fixes, and by what label."""
     made_of = {} if audit.found_segments is None else audit.found_segments.features
     return [
@@ -337,7 +337,7 @@ def _others_err(part: _Part, parts: list[_Part]) -> bool:
     return any(each.apart_from(part) or not each.errs_as(part) for each in others)
 
 
-def _sides(audit: Audit, part: _Part) -> Blamed | None:
+def _sides(audit: AuditRecord, part: _Part) -> Blamed | None:
     """The part and the rest, if the error of all rows is the part's and the rest has none, or one within noise."""
     n_rows, predicted, happened = part.of.n_rows, part.of.mean_prediction, part.of.base_rate
     rest = audit.n_rows - n_rows
@@ -356,7 +356,7 @@ def _sides(audit: Audit, part: _Part) -> Blamed | None:
     return Blamed(part.name, tuple(part.fixed), n_rows, predicted, happened, says, happens)
 
 
-def _variance(audit: Audit, rest: int, says: float) -> float:
+def _variance(audit: AuditRecord, rest: int, says: float) -> float:
     """Of the number of events among the rest, were it calibrated, at most: by its mean, and by all predictions."""
     table = audit.reliability
     spread = float((table.mass * table.prediction * (1.0 - table.prediction)).sum())
@@ -392,7 +392,7 @@ class Stretch:
         return self.happened * (1.0 - self.happened) / self.n_rows
 
 
-def split_by_alarm(audit: Audit) -> tuple[Stretch | None, Stretch, Stretch | None]:
+def split_by_alarm(audit: AuditRecord) -> tuple[Stretch | None, Stretch, Stretch | None]:
     """Periods before an error, if any; those of the error; and those since it ended, if it did.
 
     From the alarm on, periods are split where their errors are farthest apart, if by 4 standard errors. Those after the
@@ -434,7 +434,7 @@ def _apart(one: Stretch, other: Stretch) -> float:
     return abs(other.error - one.error) / max(math.sqrt(one.variance + other.variance), _NONE)
 
 
-def since(audit: Audit, direction: Direction | None) -> Stretch | None:
+def since(audit: AuditRecord, direction: Direction | None) -> Stretch | None:
     """The periods that the error of all rows comes from; None where it may have been there before.
 
     Before them the mean error is within what is too small to matter, and by 4 standard errors another than since. Of
@@ -452,7 +452,7 @@ def since(audit: Audit, direction: Direction | None) -> Stretch | None:
     return after if _apart(before, after) > _APART else None
 
 
-def parts_off(audit: Audit) -> tuple[str, ...]:
+def parts_off(audit: AuditRecord) -> tuple[str, ...]:
     """Which kinds of parts are proved miscalibrated; named segments by more than is too small to matter.
 
     Of named segments the share of false discoveries, of found ones the chance of any, and of periods the chance of
@@ -466,12 +466,12 @@ def parts_off(audit: Audit) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def named_off(audit: Audit, segment: Segment) -> bool:
+def named_off(audit: AuditRecord, segment: Segment) -> bool:
     """Whether a named segment is off by more than noise, and by more than is too small to matter."""
     return bool(segment.reject) and segment.lower_distance_bracket.upper > audit.max_distance
 
 
-def found_off(audit: Audit) -> list[FoundSegment]:
+def found_off(audit: AuditRecord) -> list[FoundSegment]:
     """The found segments that are off by more than is too small to matter, in their mean or for the part that errs.
 
     Parts alone; the test and the gate decide about all rows.
@@ -480,7 +480,7 @@ def found_off(audit: Audit) -> list[FoundSegment]:
     return [each for each in searched if each.conditions and each.off > audit.max_distance]
 
 
-def disagreement(audit: Audit) -> str | None:
+def disagreement(audit: AuditRecord) -> str | None:
     """On which segments the two disagree, and why they may; None where they do not."""
     if audit.found_segments is None:
         return None

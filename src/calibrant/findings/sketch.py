@@ -12,8 +12,9 @@ import numpy as np
 from calibrant.door.ends import Bracket
 from calibrant.door.values import counted
 from calibrant.findings.inequalities import above_interval_error
+from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.regions import Region
-from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
+from calibrant.findings.results import Audit
 from calibrant.inference.bounds.draws import AnyDraws
 from calibrant.inference.bounds.population import bounds_from_sample
 from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above

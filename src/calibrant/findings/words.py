@@ -15,7 +15,6 @@ from calibrant.segments.request import MIN_ROWS
 if TYPE_CHECKING:
     from calibrant.drift.monitor import MonitorReading
     from calibrant.drift.periods import Period
-    from calibrant.findings.results import Audit
     from calibrant.segments.by_column import Segment
     from calibrant.segments.results import FoundSegment, FoundSegments
 
@@ -143,9 +142,9 @@ MAX_WEIGHT = "--max-weight (in Python max_weight)"
 LABELS = "Every prediction is 0 or 1: these look like labels, not probabilities."
 
 
-def unit(audit: Audit) -> str:
+def unit(*, trials: bool) -> str:
     """What its number of rows counts: of trials, outcomes."""
-    return "outcome" if audit.trials else "row"
+    return "outcome" if trials else "row"
 
 
 def one_outcome(n_rows: int, *, events: bool, weighted: bool = False) -> str:

@@ -11,7 +11,8 @@ from calibrant.door.ends import Bracket
 from calibrant.door.values import plain
 from calibrant.findings.advice import to_dict as advice_as_dict
 from calibrant.findings.comparison import Comparison
-from calibrant.findings.results import Audit, MeasureValue
+from calibrant.findings.record import MeasureValue
+from calibrant.findings.results import Audit
 
 if TYPE_CHECKING:
     from calibrant.drift.periods import Period

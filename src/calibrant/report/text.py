@@ -94,7 +94,7 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
 
     if everything:
         _numbers(audit, console)
-    if everything or code(audit) is not None:
+    if everything or code(audit.answer, audit) is not None:
         _what_to_do(audit, console, everything=everything)
     if audit.cost_of_acting is not None and audit.answer.state == "worth correcting" and everything:
         _heading(console, "What acting costs")
@@ -137,10 +137,10 @@ def _what_to_do(audit: Audit, console: Page, *, everything: bool) -> None:
     """The advice and its code; where the first lines have said what to do, the code alone."""
     _heading(console, "What to do" if everything else "How to do it")
     if everything:
-        _say(console, what_to_do(audit))
+        _say(console, what_to_do(audit.answer, audit))
     if audit.advice.scores and everything:
         console.print(_methods(audit.advice))
-    lines = code(audit)
+    lines = code(audit.answer, audit)
     if lines:
         console.print()
         console.verbatim(f"    {line}" for line in lines.splitlines())
@@ -292,7 +292,7 @@ def reality(audit: Audit) -> list[str]:
 
 def facts(audit: Audit) -> str:
     """Facts about the rows, in a sentence."""
-    rows = counted(audit.n_rows, unit(audit))
+    rows = counted(audit.n_rows, unit(trials=audit.trials))
     # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
     equal = audit.rates or not audit.weighted
     worth = "" if equal else f" (as good as {whole(audit.effective_rows)} equal rows)"
