@@ -18,8 +18,8 @@ from calibrant.segments.request import Search
 if TYPE_CHECKING:
     from calibrant.drift.periods import Period
     from calibrant.findings.results import Audit
+    from calibrant.segments.by_column import SegmentRows
     from calibrant.segments.results import FoundSegments
-    from calibrant.segments.row_tests import SegmentRows
     from calibrant.tables.table import Table
 
 
@@ -124,6 +124,6 @@ def _rows_of(population: Population, audit: Audit, request: AuditRequest) -> Seg
     """The rows by which segments are tested; None where nothing is drawn, and of groups, whose signs are."""
     if not request.n_resamples or audit.n_groups is not None:
         return None
-    from calibrant.segments.row_tests import SegmentRows
+    from calibrant.segments.by_column import SegmentRows
 
     return SegmentRows(population.rows, population.keys, request.n_resamples, audit.seed or 0)

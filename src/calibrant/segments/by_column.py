@@ -7,7 +7,7 @@ __all__ = ["Segment", "calibration_by_segment"]
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,14 @@ import numpy.typing as npt
 from calibrant.door.arguments import check_level, power_of_two, texts
 from calibrant.door.coding import key_in_words
 from calibrant.door.columns import NO_WEIGHT, IntArray
-from calibrant.door.ends import Bracket, Interval
+from calibrant.door.ends import Bracket, Interval, readable
 from calibrant.door.errors import InputError
-from calibrant.door.rows import check_outcome_free, not_taken
+from calibrant.door.rows import Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, Results, counted
 from calibrant.inference.bounds.draws import SEED
 from calibrant.inference.testing import group_evidence as evidence
+from calibrant.inference.testing.calibration import calibration_test_on_rows
 from calibrant.inference.testing.discrete import mean_chance_interval
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels import sketching
@@ -36,9 +37,6 @@ from calibrant.sketch.bounds import ARITHMETIC, Moments, moments_from_cells, sam
 from calibrant.sketch.cells import numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.tables.frames import OpenedFrame, groups_by
-
-if TYPE_CHECKING:
-    from calibrant.segments.row_tests import SegmentRows
 
 FloatArray = npt.NDArray[np.float64]
 RESOLUTION = 128
@@ -538,3 +536,64 @@ def _by_signs(sums: FloatArray, length: FloatArray, most: int) -> tuple[float, i
         if larger >= _UNCLEAR:
             break
     return (1.0 + larger) / (1.0 + n_done), int(np.argmax(own))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentRows:
+    """Rows of a table, their segments as keys in a frame, and how outcomes are drawn again."""
+
+    rows: Rows
+    keys: object
+    n_resamples: int
+    seed: int
+
+    def tested(self, segments: list[Segment | None], segment: IntArray, level: float) -> list[Segment | None]:
+        """The segments with what `calibration_test` says of their rows; `segment` has the number of each row's.
+
+        Left as it is where too few rows of an outcome count for weights to be drawn again.
+        """
+        used = [i for i, each in enumerate(segments) if each is not None]
+        n_resamples = min(max(self.n_resamples, math.ceil(2 * len(used) / level)), MOST_RESAMPLES)
+        order = np.argsort(segment, kind="stable")
+        ends = np.searchsorted(segment[order], np.arange(len(segments) + 1))
+        results = {}
+        for i in used:
+            rows = self.rows.take(order[ends[i] : ends[i + 1]])
+            try:
+                results[i] = calibration_test_on_rows(rows, level, n_resamples, self.seed), self._reach(rows)
+            except InputError:  # too few
+                continue
+        if not results:
+            return segments
+        from scipy.stats import false_discovery_control
+
+        qvalue = dict(zip(results, false_discovery_control([each.pvalue for each, _ in results.values()]), strict=True))
+        far = math.sqrt(2.0 * math.log(2.0 * len(results) / level))
+        tested = list(segments)
+        for i, (result, error) in results.items():
+            each, region = segments[i], result.region
+            assert each is not None
+            mean = each.mean_prediction
+            tested[i] = replace(
+                each,
+                bias_interval=Interval(max(-mean, each.bias - far * error), min(1.0 - mean, each.bias + far * error)),
+                pvalue=result.pvalue,
+                qvalue=float(qvalue[i]),
+                reject=bool(qvalue[i] <= level),
+                direction=("too low" if each.bias > 0.0 else "too high") if region is None else region.direction,
+                where=(0.0, 1.0) if region is None else _range_ends(region.low, region.high),
+            )
+        return tested
+
+    def _reach(self, rows: Rows) -> float:
+        """Standard error of the mean of outcome less prediction, by the root of the sum of squares."""
+        weight: FloatArray = np.ones(rows.y_prob.size) if rows.weight is None else rows.weight
+        off = rows.y_true - rows.y_prob
+        bias = float((weight * off).sum() / weight.sum())
+        return math.sqrt(float(((weight * (off - bias)) ** 2).sum())) / float(weight.sum())
+
+
+def _range_ends(low: float, high: float) -> tuple[float, float]:
+    """The ends of a range outwards, in as many decimals as its width asks for."""
+    first, last = readable(low, high)
+    return float(first), float(last)
