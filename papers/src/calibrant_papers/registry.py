@@ -112,6 +112,11 @@ _HOME = {
         "known_rows",
         "few groups, the same items with other outcomes, and gates of sampled, censored and grouped rows; minutes",
     ),
+    "row-origins": (
+        "row_origins",
+        "row_origins",
+        "panels, differences and gates of sampled, weighted, censored and grouped rows; minutes",
+    ),
     "first-screen": (
         "first_screen",
         "first_screen",
