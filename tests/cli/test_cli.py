@@ -507,3 +507,17 @@ def test_what_is_of_one_file_is_refused_of_two_and_what_is_of_two_of_one(rows, t
         assert said in " ".join(done.stderr.split())
     number = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"][MOST_FILES]
     assert f"(up to {number})" in (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def test_a_run_without_a_result_says_why_in_json(tmp_path, monkeypatch):
+    # `--json` printed nothing, which no program can read.
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text("y_true,y_prob\n0,0.2\n1,1.7\n")
+    for command in ("audit", "gate"):
+        for line in (["rows.csv"], ["none.csv"], ["rows.csv", "--level", "x"], ["rows.csv", "--time", "t"]):
+            done = CliRunner().invoke(app, [command, *line, "--json"])
+            assert done.exit_code == 2
+            found = json.loads(done.stdout)
+            assert set(found) == {"title", "error"}
+            assert f"calibrant: {found['error']}" in done.stderr.replace("\n", "")
+            assert not CliRunner().invoke(app, [command, *line]).stdout

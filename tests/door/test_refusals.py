@@ -26,8 +26,8 @@ from calibrant.measures import squared_averaged_two_bin_error
         (lambda: read_trials([1, 11, 1], 3, 10), "trials", "row 1 is 11"),
         (lambda: read_groups([["a"]], 1), "groups", "has shape (1, 1)"),
         (lambda: read_groups(["a"], 2), "groups", "has shape (1,)"),
-        (lambda: read_groups(np.array(["a", None], object), 2), "groups", "row 1 is missing"),
-        (lambda: read_groups(np.array([1.0, np.nan]), 2), "groups", "row 1 is missing"),
+        (lambda: read_groups(np.array(["a", None], object), 2), "groups", "row 1 has no value"),
+        (lambda: read_groups(np.array([1.0, np.nan]), 2), "groups", "row 1 has no value"),
         (lambda: read_groups(np.array(["a", 1], object), 2), "groups", "mixes kinds of values"),
         (
             lambda: multiclass_sample([0, 1], np.eye(2), classes=[0, 1], pos_label=7),

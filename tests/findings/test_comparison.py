@@ -289,27 +289,28 @@ def test_what_items_refuse_and_what_they_need(tmp_path):
     def run(*command):
         return CliRunner().invoke(app, ["audit", *command, *quick])
 
-    said = " ".join(run(first, second).stdout.split())
+    said = " ".join(run(first, second, "--distinct").stdout.split())
     differ = int((y[0] != y[1]).sum())
-    assert f"differ in {differ} of 200 rows. If they are of" in said
-    assert "of the same items, name the column of ids (--items COLUMN)" in said
+    assert f"differ in {differ} of 200 rows. If they are of the same items, say --items COLUMN, a column of ids" in said
+    assert "Rows were matched by column question" in " ".join(run(first, second).stdout.split())
     assert "on the same 200 items" in " ".join(run(first, second, "--items", "in order").stdout.split())
     grouped = " ".join(run(first, second, "--items", "question", "--groups", "topic").stdout.split())
     assert "on the same 200 items" in grouped
-    all_three = " ".join(run(first, second, third, "--items", "question").stdout.split())
+    all_three = " ".join(run(first, second, third).stdout.split())
     assert "on the same 200 items" in all_three
     assert f"Outcomes differ in {differ} of 200 items; each file is judged by its own." in all_three
     # One flipped by mistake made items of two models' rows, and no word of it.
     flipped = answers(tmp_path, "flipped.csv", np.where(ids == 7, 1 - y[0], y[0]), v[1], ids=ids, order=ids)
     said = " ".join(run(first, flipped, "--items", "question").stdout.split())
     assert said.count("Outcomes differ in 1 of 200 items; each file is judged by its own. ") == 1
-    assert "their outcomes differ in 1 of 200 rows" in " ".join(run(first, flipped).stdout.split())
-    assert "their outcomes differ. If" in " ".join(run(first, short).stdout.split())
+    shared = "199 of 199 values of column question of short.csv stand in 0.csv too; keep the rows of the same items"
+    assert shared in " ".join(run(first, short).stdout.split())
+    assert "their outcomes differ. If" in " ".join(run(first, short, "--distinct").stdout.split())
     assert "--items: has no effect on one FILE" in run(first, "--items", "question").stderr
     lacks = run(first, short, "--items", "question")
     assert lacks.exit_code == 2
-    assert "--items: of 0.csv: row 199 is 'q199', which the other side lacks" in lacks.stderr
-    assert "--items: of 0.csv: row 199" in run(short, first, "--items", "question").stderr
+    assert "--items: row 199 of 0.csv is 'q199', which the other side lacks" in lacks.stderr
+    assert "--items: row 199 of 0.csv" in run(short, first, "--items", "question").stderr
     assert "in order, but 200 on one side and 199" in run(first, short, "--items", "in order").stderr
     assert "--items: cannot be used: a log" in run(log, first, "--items", "doc_id").stderr
 
@@ -321,7 +322,7 @@ def test_ids_of_a_text_file_are_read_as_they_are_written(tmp_path):
     for file, ids in zip(files, (["007", "8"], [7, 8]), strict=True):
         pd.DataFrame({"id": ids, "y_true": [0, 1], "y_prob": [0.2, 0.7]}).to_csv(file, index=False)
     done = CliRunner().invoke(app, ["audit", *map(str, files), "--items", "id", "--resamples", "0"])
-    assert "--items: of codes.csv: row 0 is '007', which the other side lacks" in done.stderr
+    assert "--items: row 0 of codes.csv is '007', which the other side lacks" in done.stderr
 
 
 @pytest.mark.parametrize("three", [False, True])

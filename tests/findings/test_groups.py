@@ -188,7 +188,7 @@ def test_rows_without_a_group(tmp_path, road):
     score[5] = 2.0
     table = table.set_column(2, "patient_id", pa.array(names))
     held = ROADS[road](table, tmp_path)
-    with pytest.raises(InputError, match=r"groups: column 'patient_id': row 3 is missing"):
+    with pytest.raises(InputError, match=r"groups: column 'patient_id': row 3 has no value"):
         audit_table(held, groups="patient_id", pos_label="yes", **OPTIONS)
     held = ROADS[road](table.set_column(1, "score", pa.array(score)), tmp_path)
     found = audit_table(held, groups="patient_id", pos_label="yes", exclude_bad=True, drift="day", **OPTIONS)

@@ -76,13 +76,18 @@ def test_rows_that_were_followed_for_a_time_are_asked_about(followed, tmp_path):
     give = "give --time time --event event --horizon T (in Python time, event, horizon)"
     said = f"If column time says how long rows were followed, {give}."
     assert audit_table(followed, **FEW).hints == {"perhaps_followed": said}
-    assert audit_table(followed, y_true="event", **FEW).hints == {"perhaps_followed": said}
+    beside = audit_table(followed, y_true="event", **FEW).hints["perhaps_followed"]
+    assert beside == said.replace("give", "leave out --y-true, which cannot be used with a horizon, and give", 1)
     assert of_gate(followed) == ({"perhaps_followed": said}, [said, *of_gate(followed)[1][1:]])
     assert of_gate(followed, by=("age_group",))[0]["perhaps_followed"] == said
     before = tmp_path / "before.csv"
     followed[["y_true", "y_prob"]].assign(y_prob=0.5).to_csv(before, index=False)
     beside = of_gate(followed, baseline=str(before))[0]["perhaps_followed"]
-    assert "leave out --baseline, which takes no horizon, and give --time time" in beside
+    assert "leave out --baseline, which cannot be used with a horizon, and give --time time" in beside
+    # It told to say what was then refused beside these.
+    for given, option in (({"drift": "age_group"}, "drift"), ({"exclude_bad": True}, "exclude-bad")):
+        beside = audit_table(followed, **given, **FEW).hints["perhaps_followed"]
+        assert f"leave out --{option}, which cannot be used with a horizon, and give --time time" in beside
     way_out = audit_table(followed, time="time", event="event", horizon=1.0, **FEW)
     assert "perhaps_followed" not in way_out.hints
     ended = followed.assign(censored=1 - followed["event"]).drop(columns="event")

@@ -1,11 +1,15 @@
 """The examiners' cases of rows that were sampled, weighted, followed or grouped: what audits said of them wrongly."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from typer.testing import CliRunner
 
 from calibrant import InputError, audit, audit_table, calibration_gate, calibration_test, censored_outcomes
+from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
@@ -209,7 +213,7 @@ def test_strata_may_be_several_columns():
     assert any("like all others within site, sex, in" in each for each in found.sentences)
     with pytest.raises(InputError, match="strata: there is no column 'age'"):
         audit_table(frame, strata=["site", "age"], **how)
-    with pytest.raises(InputError, match="column 'sex': row 0 is missing"):
+    with pytest.raises(InputError, match="strata: column 'sex', rows counted from 0: row 0 has no value"):
         audit_table(frame.assign(sex=[None, *frame["sex"][1:]]), strata=["site", "sex"], **how)
 
 
@@ -285,11 +289,16 @@ def test_every_gate_asks_whether_rows_were_chosen(tmp_path):
     assert calibration_gate(*frame.to_numpy().T, max_distance=0.1).premises.perhaps_sampled == (1, 2)
     state = tmp_path / "state"
     added = gated(frame, max_distance=0.1, anytime=state).premises.entries["perhaps_sampled"]
-    assert added.endswith(f"gate all rows without --anytime, which takes no fractions, and {give}")
+    assert added.endswith(f"leave out --anytime, which cannot be used with them, and {give}")
     assert check_state(state).premises.entries["perhaps_sampled"] == added
     frame.assign(y_prob=0.9 * frame["y_prob"]).to_csv(tmp_path / "before.csv", index=False)
     beside = gated(frame.iloc[::-1], max_distance=0.1, baseline=str(tmp_path / "before.csv")).premises
-    assert "without --baseline, which takes no fractions" in beside.entries["perhaps_sampled"]
+    assert "leave out --baseline, which cannot be used with them" in beside.entries["perhaps_sampled"]
+    frame["day"] = np.arange(300) // 100
+    told = audit_table(frame, drift="day", reference=0, **FEW)  # which told to say what was then refused
+    for said in (told.premises.entries["perhaps_sampled"], told.summary()):
+        assert f"leave out --reference, which cannot be used with them, and {give}" in " ".join(said.split())
+    assert audit_table(frame, drift="day", **FEW).premises.entries["perhaps_sampled"].endswith(f"outcome, {give}")
 
 
 def test_equal_fractions_are_no_weights():
@@ -344,3 +353,57 @@ def test_weights_for_rows_that_left_are_no_sampling_by_outcome():
     assert "sampled by outcome" not in found.summary().replace("\n", " ")
     assert "sampled by outcome" not in found.tests["calibration_test"].result.premise
     assert gated(frame, max_distance=0.1, **how).premises.sampling_fractions is None
+
+
+def test_weights_of_one_value_for_each_outcome_judge_segments_as_their_fractions_do(tmp_path):
+    # The fractions were recognised, and the segments were not tested: "weights may tell outcomes".
+    rng = np.random.default_rng(0)
+    v, shop = rng.uniform(0.02, 0.5, 12_000), rng.integers(0, 3, 12_000)
+    y = (rng.random(v.size) < expit(np.log(v / (1.0 - v)) + 0.7 * (shop == 2))) * 1  # c alone errs
+    rows = (y == 1) | (rng.random(v.size) < 0.1)
+    frame = pd.DataFrame({"y_true": y, "y_prob": v, "shop": np.array(list("abc"))[shop]})[rows].reset_index(drop=True)
+    weight = np.where(frame["y_true"] == 1, 2.0, 20.0)
+    weight[:7] = 0.0
+    weighted = audit_table(frame.assign(mass=weight), sample_weight="mass", by="shop", **FEW)
+    given = audit_table(frame[7:], sampling_fractions={0: 0.1, 1: 1.0}, by="shop", **FEW)
+    arrays = audit(frame["y_true"], frame["y_prob"], sample_weight=weight, **FEW)
+    assert weighted.sampling_fractions == arrays.sampling_fractions == pytest.approx((0.1, 1.0))
+    assert [each.key for each in weighted.segments] == [each.key for each in given.segments]
+    for one, other in zip(weighted.segments, given.segments, strict=True):
+        assert one.pvalue == other.pvalue
+        own = frame["shop"] == one.key[0]
+        bias = np.average((frame["y_prob"] - frame["y_true"])[own], weights=weight[own])
+        population = (v - y)[shop == "abc".index(one.key[0])].mean()  # of all rows, those that were not kept too
+        assert abs(bias - population) < 0.02
+        low, high = one.lower_distance_bracket
+        assert low <= high
+        assert abs(bias) <= high + 1e-9
+        assert (one.pvalue < 0.01) == (one.key[0] == "c")
+    frame.assign(mass=weight).to_csv(tmp_path / "rows.csv", index=False)
+    line = ["audit", tmp_path / "rows.csv", "--sample-weight", "mass", "--by", "shop", "--resamples", 199, "--json"]
+    found = json.loads(CliRunner().invoke(app, [str(each) for each in line]).stdout)
+    assert [each["pvalue"] for each in found["segments"]] == [each.pvalue for each in weighted.segments]
+
+
+def test_a_state_says_of_weights_what_other_gates_say(tmp_path):
+    # It said "by importance" of weights that undo a sampling by outcome.
+    y, v, w = thinned(0, 3000)
+    frame = pd.DataFrame({"y_true": y, "y_prob": v, "sample_weight": w})
+    state, options = tmp_path / "state", {"max_distance": 0.1, "max_weight": 10.0, "sample_weight": "sample_weight"}
+    for part in (frame[:700], frame[700:]):
+        found = gated(part, anytime=state, **options).premises
+        assert found.sampling_fractions == pytest.approx((0.1, 1.0))
+        assert "one value for each outcome, as of rows sampled by outcome: 0.1 of those" in found.entries["weights"]
+    assert check_state(state).premises.entries["weights"] == found.entries["weights"]
+    other = frame.assign(sample_weight=w * (1.0 - 1e-3 * (np.arange(w.size) == 5)))
+    told = gated(other, anytime=tmp_path / "other", **options).premises.entries["weights"]
+    assert told == "Rows are weighted (column sample_weight), by importance, not as repeats or trials."
+
+
+def test_a_stratum_without_a_value_is_said_once():
+    # It said "column 'sex', rows counted from 0: column 'sex': row 0 is missing".
+    frame = pd.DataFrame({"y_prob": np.full(40, 0.5), "t": np.arange(40.0), "e": np.arange(40) % 2, "sex": "f"})
+    frame.loc[3, "sex"] = None
+    with pytest.raises(InputError) as told:
+        audit_table(frame, time="t", event="e", horizon=20.0, strata="sex", n_resamples=0)
+    assert str(told.value) == "strata: column 'sex', rows counted from 0: row 3 has no value"

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from calibrant import compare_calibration
 from calibrant.cli.app import app
 from calibrant.tables.columns import item_columns
 
@@ -83,13 +84,93 @@ def test_how_items_were_matched_is_a_premise_of_a_comparison(tmp_path):
 
 
 @pytest.mark.slow
-def test_outcomes_that_are_alike_by_chance_of_their_order_are_not_compared_against_ids(files):
+def test_outcomes_that_are_alike_by_chance_of_their_order_are_compared_by_ids(files):
     # Both sorted by outcome: "the same rows", of which nearly none were.
     for name in ("a", "same"):
         files[name].sort_values(["y_true", "y_prob" if name == "a" else "id"]).to_csv(f"{name}.csv", index=False)
     _, said, _ = run("audit", "a.csv", "same.csv", "--resamples", 0)
-    assert "not compared row by row: outcomes are the same row by row, but column id says otherwise: row 0" in said
-    assert "Say --items id" in said
+    assert "Rows were matched by column id" in said
+
+
+@pytest.mark.slow
+def test_an_audit_matches_ids_by_the_same_rule_as_a_gate():
+    # It took ids only where they were named, and sent to compare_calibration otherwise.
+    found = json.loads(run("audit", "a.csv", "d.csv", "--resamples", 0, "--json")[1])
+    named = json.loads(run("audit", "a.csv", "d.csv", "--resamples", 0, "--items", "id", "--json")[1])
+    assert found["comparison"] == named["comparison"]
+    assert found["matching"] == "Rows were matched by column id: all 120 rows of each of a.csv and d.csv."
+    for other, what in (("part.csv", "80 of 120 values"), ("b_numbers.csv", "120 of 120 values")):
+        first = "a.csv" if other == "part.csv" else "a_numbers.csv"
+        words = f"{what} of column id of {other} stand in"
+        assert f"not compared row by row: {words} {first} too; " in run("audit", first, other, "--resamples", 0)[1]
+        assert f"baseline: {words} FILE too; " in run("gate", first, "--baseline", other)[2]
+
+
+def test_rows_that_may_be_others_are_sent_to_commands():
+    said = run("audit", "a.csv", "plain.csv", "--resamples", 0)[1]
+    ways = "say --items COLUMN, a column of ids, or --items 'in order'"
+    assert f"If they are of the same items, {ways}; calibrant gate FILE --baseline FILE compares other rows" in said
+    assert "y_true_b" not in said
+
+
+@pytest.fixture
+def answers(files):
+    """Forty questions, three answers to each of either model, those of one question alike."""
+    rng, n = np.random.default_rng(3), 40
+    question = np.repeat([f"q{k:02}" for k in range(n)], 3)
+    hard = np.repeat(rng.normal(0.0, 1.5, n), 3)
+    for name, bend in (("one", 0.0), ("two", 0.8)):
+        p = 1.0 / (1.0 + np.exp(-hard))
+        y = (rng.random(3 * n) < p) * 1
+        files[name] = pd.DataFrame({"qid": question, "y_true": y, "y_prob": p ** (1.0 + bend)})
+    files["one"].to_csv("one.csv", index=False)
+    # question by question in another order, the three answers of each in theirs
+    turn = (3 * rng.permutation(n)[:, None] + np.arange(3)).ravel()
+    files["two"].iloc[turn].to_csv("two.csv", index=False)
+    files["two"].iloc[1:].to_csv("fewer.csv", index=False)
+    return files
+
+
+@pytest.mark.slow
+def test_several_answers_to_one_question_are_matched_in_turn_and_drawn_together(answers):
+    # Ids with several rows were refused ("row 1 is 'q00' again"), without a way out.
+    said = run("audit", "one.csv", "two.csv", "--items", "qid", "--resamples", 0)[1]
+    assert "Rows were matched by column qid: all 120 rows of each of one.csv and two.csv." in said
+    assert "Those of one qid follow one another alike, and are a group." in said
+    found = json.loads(run("audit", "one.csv", "two.csv", "--items", "qid", "--resamples", 0, "--json")[1])
+    one, two = answers["one"], answers["two"]
+    by_hand = compare_calibration(
+        one["y_true"],
+        one["y_prob"],
+        two["y_prob"],
+        y_true_b=two["y_true"],
+        items="in order",
+        groups=one["qid"],
+        n_resamples=199,
+        random_state=0,
+    )
+    assert list(found["comparison"]["interval"].values()) == list(by_hand.interval)
+    assert found["same_items"] == 120
+
+
+@pytest.mark.usefixtures("answers")
+def test_answers_that_are_not_as_many_are_refused_with_the_row():
+    code, _, said = run("audit", "one.csv", "fewer.csv", "--items", "qid", "--resamples", 0)
+    assert code == 2
+    assert (
+        "items: row 0 of one.csv is 'q00', which stands in 3 rows here and in 2 on the other side; an id needs" in said
+    )
+    code, _, said = run("gate", "one.csv", "--baseline", "two.csv", "--items", "qid")
+    assert code == 2
+    assert "have several rows of one qid, which may depend on one another; a baseline takes independent ones" in said
+    assert "calibrant audit FILE two.csv --items qid compares them by groups" in said
+
+
+def test_an_id_that_is_missing_is_said_with_its_file(answers):
+    # It said "of two.csv: row 3 is missing".
+    answers["b"].assign(id=[f"{k}" if k != 3 else None for k in range(120)]).to_csv("gaps.csv", index=False)
+    said = run("audit", "a.csv", "gaps.csv", "--items", "id", "--resamples", 0)[2]
+    assert "items: row 3 of gaps.csv has no id" in said
 
 
 def test_a_baseline_of_the_same_items_is_matched_by_their_ids():
@@ -108,14 +189,15 @@ def test_a_baseline_of_the_same_items_is_matched_by_their_ids():
 def test_a_baseline_that_may_be_of_the_same_items_is_asked_about():
     code, _, said = run("gate", "a_numbers.csv", "--baseline", "b_numbers.csv")
     assert code == 2
-    assert "120 of 120 values of column id stand in FILE too; say --items id" in said
+    assert "120 of 120 values of column id of b_numbers.csv stand in FILE too; say --items id" in said
     assert "the same 120 items" in run("gate", "a_numbers.csv", "--baseline", "b_numbers.csv", "--items", "id")[1]
     apart = run("gate", "a_numbers.csv", "--baseline", "b_numbers.csv", "--distinct")[1]
     assert "120 rows against 120 others" in apart
     assert "matched" not in apart
     code, _, said = run("gate", "a.csv", "--baseline", "part.csv")
     assert code == 2
-    assert "80 of 120 values of column id stand in FILE too; keep the rows of the same items in both files" in said
+    ways = "keep the rows of the same items in both files"
+    assert f"80 of 120 values of column id of part.csv stand in FILE too; {ways}" in said
     assert run("gate", "a.csv", "--baseline", "part.csv", "--distinct")[0] != 2
 
 

@@ -48,7 +48,18 @@ def classes(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "argument", "said"),
     [
-        ({"anytime": "s"}, "max_distance", "is missing beside --anytime"),
+        ({"anytime": "s"}, "anytime", "needs --max-distance: a state is for one limit, chosen before its first rows"),
+        (
+            {"anytime": "s", "time": "t", "event": "e", "horizon": 2.0, "groups": "g"},
+            "horizon",
+            "cannot be used with --anytime: the share that is followed is estimated anew each time; groups cannot be "
+            "used with --anytime: it assumes independent rows; anytime needs --max-distance",
+        ),
+        (
+            {"max_distance": 0.1, "anytime": "s", "by": ("a",), "find": ("b",)},
+            "by",
+            "cannot be used with --anytime: it adds up the rows of one population; nor can find",
+        ),
         ({"max_distance": 0.1, "max_regret": 0.1}, "max_distance", "is given beside --max-regret"),
         ({"max_distance": 0.1, "threshold": 0.2}, "threshold", "needs --max-regret"),
         ({"max_regret": 0.1, "anytime": "s"}, "anytime", "needs --max-distance"),

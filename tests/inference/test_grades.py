@@ -80,7 +80,7 @@ def test_right_ratings_are_rejected_as_rarely_as_it_says():
         (lambda: grade_test([0.5], [0.2]), r"y_true: row 0 is 0\.5"),
         (lambda: grade_test([0.5], [0.2], trials=[3]), r"y_true: row 0 is 0\.5, which of 3 trials is 1\.5 events"),
         (lambda: grade_test([1, 0], [0.2, 0.2], grades=["a"]), "grades: has shape"),
-        (lambda: grade_test([1, 0], [0.2, 0.2], grades=["a", None]), "grades: row 1 is missing"),
+        (lambda: grade_test([1, 0], [0.2, 0.2], grades=["a", None]), "grades: row 1 has no value"),
         (lambda: grade_test([1, 0], [0.2, 0.2], alternative="more"), "alternative: is 'more'"),
     ],
 )

@@ -307,7 +307,7 @@ def test_rows_of_one_element_are_one(sample, data):
 def test_an_element_has_one_prediction_and_a_name():
     with pytest.raises(InputError, match=r"y_prob: row 2 is .*0\.9.* but row 0 of its element is .*0\.4"):
         calibration_distance([0, 1, 1], [0.4, 0.4, 0.9], element=["a", "b", "a"])
-    with pytest.raises(InputError, match="element: row 1 is missing"):
+    with pytest.raises(InputError, match="element: row 1 has no value"):
         calibration_distance([0, 1, 1], [0.4, 0.4, 0.9], element=["a", None, "c"])
     with pytest.raises(InputError, match="element: has shape"):
         calibration_distance([0, 1, 1], [0.4, 0.4, 0.9], element=["a", "b"])

@@ -174,7 +174,7 @@ def test_rows_without_a_group_are_refused_or_left_out():
     columns, _ = alike(60, 10)
     table = pl.DataFrame(columns)
     cut = table.with_columns(g=pl.when(pl.int_range(600) == 7).then(None).otherwise(pl.col("g")))
-    with pytest.raises(InputError, match="groups: column 'g': row 7 is missing"):
+    with pytest.raises(InputError, match="groups: column 'g': row 7 has no value"):
         find_segments(cut, **NAMES, **OPTIONS)
     left = find_segments(cut, **NAMES, **OPTIONS, exclude_bad=True).to_dict()
     without = find_segments(table.filter(pl.int_range(600) != 7), **NAMES, **OPTIONS).to_dict()

@@ -134,7 +134,7 @@ def test_rows_of_one_group_are_audited_as_the_columns_are(tmp_path):
     (check,) = json.loads(CliRunner().invoke(app, command).stdout)["checks"]
     assert check["lower_distance"]["high"] == pytest.approx(found.gate.lower_distance.high)
     pd.read_csv(path).assign(patient_id=[None, *range(39)]).to_csv(path, index=False)
-    with pytest.raises(InputError, match="groups: column 'patient_id': row 0 is missing"):
+    with pytest.raises(InputError, match="groups: column 'patient_id': row 0 has no value"):
         audit_table(path, groups="patient_id")
 
 

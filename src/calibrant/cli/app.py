@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,7 +31,6 @@ from calibrant.progress import Progress
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
-    from calibrant.findings.matching import Source
     from calibrant.findings.results import Audit
     from calibrant.findings.tables import Audited
     from calibrant.tables.table import Table
@@ -181,7 +180,7 @@ def audit_file(
     title, others = ", ".join(files), (*files, certificate)
     with (
         explained(),
-        no_result_told({"--html": html}, title, others),
+        no_result_told({"--html": html}, title, others, json=json),
         Progress(max(len(files), len(forecasts))) as progress,
     ):
         if everything:
@@ -297,54 +296,29 @@ def _compare_files(
 ) -> Comparison:
     """Compare the audits of files by their rows, or by the items that these are about."""
     from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
-    from calibrant.findings.matching import Source, matching_in_words
-    from calibrant.inference.comparison.items import IN_ORDER
+    from calibrant.findings.matching import Source, match_rows
 
     progress("Comparison")
     titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
     titles = titles if len(set(titles)) == len(titles) else list(files)
-    audits = [each.audit for each in audited]
-    if items is not None:  # the column of ids was looked at
-        rest = [tuple(name for name in each.not_looked_at if name != items) for each in audits]
-        audits = [replace(each, not_looked_at=names) for each, names in zip(audits, rest, strict=True)]
-    parts = audits, [each.rows for each in audited]
-    for problem in very_same(titles, parts[1]):
+    audits, rows = [each.audit for each in audited], [each.rows for each in audited]
+    for problem in very_same(titles, rows):
         tell(problem)
-    sources = [
-        None if each.rows is None else Source(table, name, each.audit.columns)
-        for table, name, each in zip(inputs, titles, audited, strict=True)
-    ]
-    ids = items if items == IN_ORDER else [None if each is None else each.items(items) for each in sources]
-    logs = isinstance(ids, list) and items is None and None not in ids
-    conflict = None
-    if items in (None, IN_ORDER) and not logs and None not in sources:
-        conflict = _conflict(cast("list[Source]", sources), explicit=items is not None)
-    how: dict[str, Any] = {
-        "items": ids,
-        "explicit": items is not None,
-        "conflict": conflict,
-        "level": request.level,
-        "seed": request.random_state,
-    }
-    result = compare(titles, *parts, groups=[each.groups for each in audited], **how)
+    match = unmatched = None
+    sources = [Source(table, name, of.columns) for table, name, of in zip(inputs, titles, audits, strict=True)]
+    known = [each for each in rows if each is not None]
+    if len(known) == len(rows) and not any(each.n_excluded for each in audits):
+        match, unmatched = match_rows(sources, [y for y, _ in known], items, distinct=request.distinct)
+    if match is not None:  # the column of ids was looked at
+        rest = [tuple(name for name in each.not_looked_at if name != match.how) for each in audits]
+        audits = [replace(each, not_looked_at=names) for each, names in zip(audits, rest, strict=True)]
+    how: dict[str, Any] = {"match": match, "explicit": items is not None, "unmatched": unmatched}
+    how |= {"logs": any(each.is_log for each in sources), "level": request.level, "seed": request.random_state}
+    result = compare(titles, audits, rows, groups=[each.groups for each in audited], **how)
     refuse_idle_seed(result, given())
-    if result.not_compared is not None:
+    if match is None or result.not_compared is not None:
         return result
-    by = None if logs and result.same_items is not None else items or IN_ORDER
-    return replace(result, matching=matching_in_words(titles, audits[0].n_rows, by, by_user=items is not None))
-
-
-def _conflict(sources: Sequence[Source], *, explicit: bool) -> str | None:
-    """A column of ids that contradicts the order of rows; refused where that order was given."""
-    from calibrant.findings.matching import conflict_of_order, refuse_conflict
-
-    if explicit:
-        refuse_conflict(sources)
-    conflict = conflict_of_order(sources)
-    if conflict is None:
-        return None
-    said, ways = conflict
-    return f"outcomes are the same row by row, but {said}. {ways[0].upper()}{ways[1:]}"
+    return replace(result, matching=match.sentence(titles))
 
 
 def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
@@ -431,7 +405,7 @@ def gate(
     """
     anytime, baseline = options["anytime"], options["baseline"]
     others, targets = (file, anytime, baseline), {"--junit": junit, "--summary": summary}
-    with explained(), no_result_told(targets, file or str(anytime), others), Progress() as progress:
+    with explained(), no_result_told(targets, file or str(anytime), others, json=json), Progress() as progress:
         from calibrant.gate.checks import check_opened, check_state
         from calibrant.report.gate import EXIT_CODES, add_markdown, write_junit
         from calibrant.report.schema import gate_as_json

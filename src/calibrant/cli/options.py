@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.request import Kind, Option, Request, in_list
-from calibrant.exits import BAD_INPUT, OPTIONS, Leave, in_words, tell
+from calibrant.exits import BAD_INPUT, OPTIONS, Leave, in_words, show, tell
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
@@ -226,7 +226,7 @@ class OnceTold(Once):
             if hasattr(problem, "format_message"):  # not --help, which ends like this too
                 own = {option for each in self.get_params(ctx) for option in each.opts if option in OUTPUTS}
                 targets, others = _outputs_among(words, own)
-                tell_no_result(targets, f"calibrant {self.name}", others, _in_words(problem))
+                tell_no_result(targets, f"calibrant {self.name}", others, _in_words(problem), json="--json" in words)
             raise
 
 
@@ -292,7 +292,9 @@ def _check_target(target: Path, option: str, sources: Sequence[str]) -> None:
 
 
 @contextmanager
-def no_result_told(targets: Mapping[str, Path | None], title: str, others: Sequence[object]) -> Iterator[None]:
+def no_result_told(
+    targets: Mapping[str, Path | None], title: str, others: Sequence[object], *, json: bool
+) -> Iterator[None]:
     """Write into the files of these options why there is no result, unless that is one of the other files."""
     try:
         yield
@@ -300,12 +302,19 @@ def no_result_told(targets: Mapping[str, Path | None], title: str, others: Seque
         raise
     except BaseException as problem:
         why = in_words(problem) if isinstance(problem, InputError | OSError) else "no verdict was reached"
-        tell_no_result(targets, title, others, why)
+        tell_no_result(targets, title, others, why, json=json)
         raise
 
 
-def tell_no_result(targets: Mapping[str, Path | None], title: str, others: Sequence[object], why: str) -> None:
-    """Write why there is no result into the files of these options, if it can be."""
+def tell_no_result(
+    targets: Mapping[str, Path | None], title: str, others: Sequence[object], why: str, *, json: bool
+) -> None:
+    """Write why there is no result into the files of these options, if it can be; as JSON where that was asked for."""
+    if json:
+        from json import dumps
+
+        with suppress(Exception):  # what went wrong before is what is told
+            show(dumps({"title": title, "error": why}, indent=2))
     for option, target in targets.items():
         if target is None:
             continue

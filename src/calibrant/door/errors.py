@@ -7,6 +7,9 @@ __all__ = ["FileError", "InputError"]
 from collections.abc import Callable
 from functools import partial
 
+NO_VALUE = "row {} has no value"
+"""Of a column in which none may be missing."""
+
 
 class Ways(str):
     """Allowed values in Python's words; `command` says the same in the command line's."""

@@ -19,14 +19,22 @@ VARY = (
     "column, and give it with --groups (in Python groups)."
 )
 """A hint where rows of trials with one prediction differ by more than chance."""
-IF_CHOSEN, FRACTIONS = (
-    "If rows were chosen by their outcome,",
-    "give --sampling-fractions (in Python sampling_fractions).",
-)
-CHOSEN = f"{IF_CHOSEN} {FRACTIONS}"
-"""What to do where numbers of outcomes are in whole proportion, and predictions are not."""
 LEAST_FOLLOWED = 0.1
 """Default of the least share that is followed to the horizon: no row then weighs more than ten."""
+
+
+def left_out(options: tuple[str, ...], what: str) -> str:
+    """Options to leave out first, for they cannot be used with `what`; empty where there are none."""
+    if not options:
+        return ""
+    names = " and ".join(filter(None, [", ".join(options[:-1]), options[-1]]))
+    return f"leave out {names}, which cannot be used with {what}, and "
+
+
+def if_chosen(options: tuple[str, ...]) -> str:
+    """What to do where rows were chosen by their outcome; these options are left out first."""
+    first = left_out(options, "them")
+    return f"If rows were chosen by their outcome, {first}give --sampling-fractions (in Python sampling_fractions)."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,6 +150,8 @@ class Premises(Result):
     perhaps_sampled : tuple of int, or None
         In how many of so many rows the event came, where rows may have been chosen by it (docs/weights.md); None where
         nothing says so.
+    refuse_fractions : tuple of str
+        Options that take no sampling fractions, and would have to be left out.
     hints : mapping of str to str
         What columns suggest of rows, by their names and values: a sentence each, by its name.
     matching : str or None
@@ -196,6 +206,7 @@ class Premises(Result):
     ways_to_group: str | None = None
     trials_vary: bool = False
     perhaps_sampled: tuple[int, int] | None = None
+    refuse_fractions: tuple[str, ...] = ()
     hints: Mapping[str, str] = field(default_factory=dict)
     matching: str | None = None
     loose_limit: str | None = None
@@ -310,12 +321,9 @@ class Premises(Result):
         name = self.perhaps_groups
         bound = " --max-weight N, the most rows that one has" if self.anytime else ""  # what a gate needs besides
         ways = f'{self.ways_to_group or f"say --groups {name}{bound}"} (in Python groups="{name}")'
-        return f"If rows of one {name} depend on one another, {self._without('groups')}{ways}."
-
-    def _without(self, what: str) -> str:
-        """Options to leave out of a gate first, where it takes no `what`."""
         option = "anytime" if self.anytime else "baseline" if self.baseline else None
-        return "" if option is None else f"gate all rows without --{option}, which takes no {what}, and "
+        first = "" if option is None else f"gate all rows without --{option}, which takes no groups, and "
+        return f"If rows of one {name} depend on one another, {first}{ways}."
 
     def _trials(self) -> str:
         """Bounds draw whole rows, and tests by groups whole groups; other tests draw each outcome."""
@@ -329,7 +337,7 @@ class Premises(Result):
             return None
         events, rows = self.perhaps_sampled
         share = f"The event came in about {events} of every {rows} rows"
-        return f"{share}, and predictions say otherwise. {IF_CHOSEN} {self._without('fractions')}{FRACTIONS}"
+        return f"{share}, and predictions say otherwise. {if_chosen(self.refuse_fractions)}"
 
     def _weights(self) -> str | None:
         if self.sampling_fractions is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -52,15 +53,23 @@ class Idle:
     allowed: str | None = None
 
 
-def refuse_idle(table: tuple[Idle, ...], options: Collection[str], modes: Collection[str]) -> None:
-    """Raise for the first option that was given and has no effect in one of these modes.
+def refuse_idle(
+    table: tuple[Idle, ...], options: Collection[str], modes: Collection[str], shown: Callable[[str], str] = str
+) -> None:
+    """Raise for the options that were given and have no effect in one of these modes.
 
-    Raises InputError that names the option.
+    Raises InputError of the first; it says the same of all others, as they are `shown`.
     """
-    for idle in table:
-        if idle.mode in modes:
-            for option in filter(options.__contains__, idle.options.split()):
-                raise InputError("FILE" if option == "file" else option, idle.why, allowed=idle.allowed)
+    every = [(option, each) for each in table if each.mode in modes for option in each.options.split()]
+    idle = {option: each for option, each in every[::-1] if option in options}
+    if not idle:
+        return
+    first = next(option for option, _ in every if option in idle)
+    why, allowed = idle[first].why, idle[first].allowed
+    for option in dict.fromkeys(option for option, _ in every if option in idle and option != first):
+        own = idle[option].why
+        why += f"; nor can {shown(option)}" if own == idle[first].why else f"; {shown(option)} {own}"
+    raise InputError("FILE" if first == "file" else first, why, allowed=allowed)
 
 
 NO_WEIGHTS = Idle("no weights", "unweighted", "leaves weights out, and by its name no column holds any", "leave it out")
@@ -131,11 +140,36 @@ class Request:
         Of Python that are those that are not as by default, but for those that the result has under their own name:
         one call takes rows of every kind with the same of them.
         """
-        names = self.explicit
-        if names is None:
-            own = [each for each in fields(self) if each.name not in (*_IN_THE_RESULT, "explicit", "everything")]
-            names = frozenset(each.name for each in own if getattr(self, each.name) != each.default)
-        refuse_idle(self.effects, names, modes)
+        refuse_idle(self.effects, self._given, modes, str if self.explicit is None else self.flag)
+
+    @property
+    def _given(self) -> frozenset[str]:
+        if self.explicit is not None:
+            return self.explicit
+        own = [each for each in fields(self) if each.name not in (*_IN_THE_RESULT, "explicit", "everything")]
+        return frozenset(each.name for each in own if getattr(self, each.name) != each.default)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Which of its table of effects apply, whatever the table holds."""
+        return ()
+
+    @classmethod
+    def flag(cls, name: str) -> str:
+        """An option's name on the command line."""
+        known = cls.options().get(name)
+        return known.flags[0] if known is not None and known.flags else f"--{name.replace('_', '-')}"
+
+    def beside(self, name: str) -> tuple[str, ...]:
+        """Options that were given and must be left out for this one to be taken, as the command line has them."""
+        one = copy(self)
+        object.__setattr__(one, name, True)  # whatever its value, the modes are the same
+        modes, options = one.modes, self._given
+        at_fault = [option for each in self.effects if each.mode in modes for option in each.options.split()]
+        modes_of_it = [each.mode for each in self.effects if each.mode in modes and name in each.options.split()]
+        owners = [_OWNERS.get(mode, mode) for mode in modes_of_it]
+        found = [option for option in at_fault if option in options and option != name]
+        return tuple(dict.fromkeys(self.flag(each) for each in [*found, *owners]))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -154,6 +188,8 @@ class Request:
         }
 
 
+_OWNERS = {"state": "anytime", "fractions": "sampling_fractions", "regret": "max_regret"}
+"""Modes that are called otherwise than the option that makes them."""
 _IN_THE_RESULT = ("level", "n_resamples", "random_state", "max_distance")
 
 
@@ -448,8 +484,16 @@ class AuditRequest(CalibrationRequest):
         if self.random_state is not None:
             seeded(self.random_state)
         super().__post_init__()
-        modes = ["search" if self.find else "no search", "drift" if self.drift else "no drift"]
+        self.refuse(*self.modes)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Which of its table of effects apply, whatever the table holds."""
         on = {
+            "search": bool(self.find),
+            "no search": not self.find,
+            "drift": bool(self.drift),
+            "no drift": not self.drift,
             "trials": self.trials,
             "too deep": self.too_deep,
             "fractions": self.sampling_fractions is not None,
@@ -462,8 +506,7 @@ class AuditRequest(CalibrationRequest):
             "horizon of rows": self.horizon is not None and not self.groups,
             "no horizon": self.horizon is None,
         }
-        modes += [mode for mode, applies in on.items() if applies]
-        self.refuse(*modes)
+        return tuple(mode for mode, applies in on.items() if applies)
 
     @property
     def keys(self) -> tuple[str, ...]:

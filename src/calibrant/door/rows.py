@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.arguments import flag
 from calibrant.door.columns import Column, FloatArray, IntArray, Table, as_numbers, read_columns
-from calibrant.door.errors import InputError, Ways
+from calibrant.door.errors import NO_VALUE, InputError, Ways
 from calibrant.door.sample import Sample
 from calibrant.door.weights import SamplingFractions, check_effective, outcome_score
 
@@ -277,7 +277,7 @@ def read_groups(groups: Any, rows: int, name: str = "groups") -> IntArray:
     missing = np.array([each is None or each != each for each in column]) if column.dtype.kind in "Of" else None
     if missing is not None and missing.any():
         row = int(np.argmax(missing))
-        raise InputError(name, f"row {row} is missing", row=row)
+        raise InputError(name, NO_VALUE.format(row), row=row)
     try:
         number = np.unique(column, return_inverse=True)[1]
     except TypeError:

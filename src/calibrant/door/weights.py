@@ -15,6 +15,7 @@ from calibrant.door.sample import Sample
 LEAST_EFFECTIVE = 10.0
 """Kish's effective rows of an outcome that a joint redraw needs (docs/reproductions/weighted-levels.md)."""
 _SAME = 1e-9  # of a weight: what rounding makes of one value
+_SUMMED = 1e-11  # of a sum of squares, the same
 _LEAST, _MOST = 5e-324, 1.0 - 2.0**-53
 _WAYS = Ways(
     "give the share that was kept of each outcome, such as {0: 0.1, 1: 1.0}",
@@ -73,6 +74,19 @@ class SamplingFractions:
             return None
         least = min(ends)
         return cls(least / ends[0], least / ends[1], seen=True)
+
+    @classmethod
+    def of_sample(cls, sample: Sample) -> SamplingFractions | None:
+        """The same of sums of weights: rows of an outcome weigh alike exactly if no squares are beyond their mean's."""
+        events, rows = float(sample.ones.sum()), float(sample.count.sum())
+        weight = float(sample.weighted_outcome.sum())
+        rest, squares = float(sample.weight.sum()) - weight, float(sample.squared_weight.sum())
+        if not (0.0 < events < rows and weight > 0.0 < rest):
+            return None
+        least = weight * weight / events + rest * rest / (rows - events)
+        if squares > (1.0 + _SUMMED) * least:
+            return None
+        return cls.of_weights(np.array([0, 1]), np.array([rest / (rows - events), weight / events]))
 
     @property
     def weights(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
-from calibrant.door.premises import CHOSEN, VARY
+from calibrant.door.premises import VARY, if_chosen
 from calibrant.door.values import ReadOnly, counted
 from calibrant.findings.actions import action_line, every_time, more_groups, most_of_one
 from calibrant.findings.decision import (
@@ -564,7 +564,7 @@ def standing(audit: AuditRecord, *, alone: bool = True) -> str:
     line = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
     if not alone:
         return line
-    by_outcome = [] if audit.perhaps_sampled is None else [CHOSEN]
+    by_outcome = [] if audit.perhaps_sampled is None else [if_chosen(audit.refuse_fractions)]
     vary = [VARY] if audit.trials_vary else []
     return " ".join([line, *by_outcome, *vary, *audit.hints.values()])
 

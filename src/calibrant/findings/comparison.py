@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any, cast
 
@@ -20,12 +20,13 @@ from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, action_in_words
 from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, outcomes_differ, state_in_words
+from calibrant.findings.matching import Match, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
 from calibrant.findings.words import number, short_pvalue
 from calibrant.inference.bounds.gate import least_in_short, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
-from calibrant.inference.comparison.items import IN_ORDER, matched
+from calibrant.inference.comparison.items import IN_ORDER, Matching
 from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_all
 from calibrant.recalibration.choose import level_and_slope
 
@@ -308,24 +309,24 @@ def compare(
     rows: Sequence[Rows | None],
     *,
     groups: Sequence[IntArray | None] = (),
-    items: Sequence[Any] | str | None = None,
+    match: Match | None = None,
     explicit: bool = False,
-    conflict: str | None = None,
+    unmatched: str | None = None,
+    logs: bool = False,
     level: float = 0.05,
     seed: int | None = None,
 ) -> Comparison:
     """Set audits side by side; where all are of the same rows or items, in the same groups, test the differences.
 
-    `items` are ids of what each audit's rows are about, None where unknown, or that rows follow one another alike;
-    `explicit` says that the user gave them. `conflict` says why rows are not the same though outcomes are. Raises
-    InputError if items do not match, or were given without effect.
+    `match` says which rows are of the same items, if that is known; `explicit` that the user said how. `unmatched` says
+    why rows are not compared, whatever their outcomes; `logs` that they have no columns. Raises InputError if items
+    were given without effect.
     """
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
         names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    same = _same_rows(names, audits, _SameRows(rows, groups), items, explicit=explicit)
-    why_not = same.problem or _not_of_the_same_rows(names, audits, same)
-    why_not = why_not or (None if explicit else conflict)
+    same = _same_rows(_SameRows(rows, groups), match, explicit=explicit)
+    why_not = unmatched or _not_of_the_same_rows(names, audits, same, logs=logs)
     result = pairs = None
     if why_not is None:
         try:
@@ -346,31 +347,19 @@ class _SameRows:
     groups: Sequence[IntArray | None]
     n_items: int | None = None  # with outcomes of their own; None where outcomes are the same, or items not known
     n_differing: int | None = None
-    problem: str | None = None  # why items do not match
 
 
-def _same_rows(
-    names: Sequence[str],
-    audits: Sequence[Audit],
-    as_read: _SameRows,
-    items: Sequence[Any] | str | None,
-    *,
-    explicit: bool,
-) -> _SameRows:
+def _same_rows(as_read: _SameRows, match: Match | None, *, explicit: bool) -> _SameRows:
     """Rows as they were read, or in the order of the first's items; raises InputError for items without effect."""
-    if items is None or None in (*as_read.rows, *items) or any(audit.n_excluded for audit in audits):
+    if match is None:
         if explicit:
             raise InputError("items", "are for files of single, unweighted rows with outcomes of 0 or 1, none left out")
         return as_read
     rows = cast("Sequence[Rows]", as_read.rows)
-    try:
-        ordered, groups = _in_one_order(names, rows, as_read.groups, items)
-    except InputError as problem:
-        if explicit:
-            raise
-        return replace(as_read, problem=problem.problem)
+    ordered, groups = _in_one_order(rows, as_read.groups, match.others)
     n_differing = _differing(ordered)
-    if explicit and n_differing == 0 and all(a is b for a, b in zip(ordered, rows, strict=True)):
+    unmoved = not match.repeated and all(a is b for a, b in zip(ordered, rows, strict=True))
+    if explicit and n_differing == 0 and unmoved:
         raise InputError("items", "have no effect: outcomes are the same, row by row")
     return _SameRows(ordered, groups, int(ordered[0][0].size) if n_differing else None, n_differing)
 
@@ -381,22 +370,15 @@ def _differing(rows: Sequence[Rows]) -> int:
 
 
 def _in_one_order(
-    names: Sequence[str], rows: Sequence[Rows], groups: Sequence[IntArray | None], items: Sequence[Any] | str
+    rows: Sequence[Rows], groups: Sequence[IntArray | None], others: Sequence[Matching]
 ) -> tuple[list[Rows], list[IntArray | None]]:
-    """Rows and groups of each in the order of the first's items."""
-    ids = [items] * len(rows) if isinstance(items, str) else items
-    in_order, grouped = [rows[0]], [groups[0] if groups else None]
-    for k in range(1, len(rows)):
-        sizes, other = (rows[0][0].size, rows[k][0].size), None if isinstance(items, str) else ids[k]
-        try:
-            place = matched(ids[0], other, sizes)
-        except InputError as problem:
-            name = names[k] if problem.argument == "items_b" else names[0]
-            raise InputError("items", f"of {name}: {problem.problem}", allowed=problem.allowed) from None
-        of = groups[k] if groups else None
-        moved = not np.array_equal(place, np.arange(place.size))
-        in_order.append((rows[k][0][place], rows[k][1][place]) if moved else rows[k])
-        grouped.append(None if of is None else of[place])
+    """Rows and groups of each in the order of the first's items; rows of one item are a group where there are none."""
+    in_order, grouped = [rows[0]], [others[0].group(groups[0] if groups else None)]
+    for k, each in enumerate(others, 1):
+        y, v = rows[k]
+        of, moved = groups[k] if groups else None, not np.array_equal(each.place, np.arange(each.place.size))
+        in_order.append((y[each.place], v[each.place]) if moved else rows[k])
+        grouped.append(each.item if of is None else of[each.place])
     return in_order, grouped
 
 
@@ -444,7 +426,7 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
     return sentences
 
 
-def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _SameRows) -> str | None:
+def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _SameRows, *, logs: bool) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
         return "compare_calibration takes one probability per row, and these are probabilities of classes"
@@ -457,11 +439,9 @@ def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _
     n_differing = _differing(known) if len({each[0].size for each in known}) == 1 else None
     if same.n_items is None and n_differing != 0:
         where = "" if n_differing is None else f" in {n_differing:,} of {counted(y_true.size, 'row')}"
-        return (
-            f"their outcomes differ{where}. If they are of the "
-            "same items, name the column of ids (--items COLUMN); compare_calibration takes different rows with "
-            "y_true_b"
-        )
+        alone = len(names) == 2 and all(each is None for each in same.groups)
+        others = "; calibrant gate FILE --baseline FILE compares other rows" if alone else ""
+        return f"their outcomes differ{where}. If they are of the same items, say {ways_to_match(logs=logs)}{others}"
     parted = _other_groups(names, same.groups)
     if parted is not None:
         return parted

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.premises import Followed
+from calibrant.door.premises import Followed, left_out
 from calibrant.door.request import CalibrationRequest
 from calibrant.segments.request import Search
 from calibrant.tables.columns import (
@@ -39,12 +39,6 @@ def hints_of(
         "perhaps_strata": _strata(table, used, followed),
     }
     return {name: sentence for name, sentence in sentences.items() if sentence is not None}
-
-
-def _without(request: CalibrationRequest, what: str, options: Collection[str]) -> str:
-    """Those of these options to leave out first, where it takes no `what`."""
-    given = next((each for each in options if getattr(request, each, None)), None)
-    return "" if given is None else f"leave out --{given}, which takes no {what}, and "
 
 
 def _models(table: Table, used: Collection[str], request: CalibrationRequest) -> str | None:
@@ -84,7 +78,7 @@ def _followed(table: Table, names: Mapping[str, str], used: Collection[str], req
         return None
     if not np.array_equal(np.unique(event), (0.0, 1.0)):
         return None
-    return if_followed(*columns, _without(request, "horizon", ("anytime", "baseline")))
+    return if_followed(*columns, left_out(request.beside("horizon"), "a horizon"))
 
 
 def if_followed(time: str, event: str, first: str = "") -> str:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.values import counted
-from calibrant.inference.comparison.items import IN_ORDER, compared_ids
+from calibrant.inference.comparison.items import IN_ORDER, Matching, compared_ids, matched
 from calibrant.tables.columns import item_columns
 from calibrant.tables.table import Table
 
@@ -23,6 +26,11 @@ class Source:
     name: str
     names: Mapping[str, str]
     exclude_bad: bool = False
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is a log, and no columns are named of it."""
+        return self.table.is_harness_log and self.names.get("y_prob") not in self.table.columns
 
     def items(self, column: str | None) -> list[Any] | None:
         """Ids of its rows from a column, or of a log what tells its documents apart; None where there are none."""
@@ -128,18 +136,131 @@ def refuse_conflict(sources: Sequence[Source]) -> None:
         raise InputError("items", f"are said to be in order, and {said}", allowed=ways)
 
 
-def matching_in_words(names: Sequence[str], n_rows: int, how: str | None, *, by_user: bool) -> str:
-    """Say how rows of files were matched: by a column, by documents of logs, or in order, and how many of each."""
-    files = f"{', '.join(names[:-1])} and {names[-1]}"
-    rows = f"all {counted(n_rows, 'row')} of each of {files}"
-    if how == IN_ORDER:
-        why = "as was said (items)" if by_user else "for outcomes are the same row by row"
-        return f"Rows were matched in order, {why}: {rows}."
-    by = "documents of the logs" if how is None else f"column {how}"
-    return f"Rows were matched by {by}: {rows}."
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """How rows of several tables are of the same items.
+
+    Attributes
+    ----------
+    how : str or None
+        The column of ids, or "in order"; None of documents of logs.
+    others : tuple of Matching
+        For each row of the first table that of the same item in each of the others.
+    by_user : bool
+        Whether the user said how.
+    """
+
+    how: str | None
+    others: tuple[Matching, ...]
+    by_user: bool = False
+
+    @property
+    def repeated(self) -> bool:
+        """Whether items have several rows in one table."""
+        return any(each.item is not None for each in self.others)
+
+    def sentence(self, names: Sequence[str]) -> str:
+        """Say how rows of files of these names were matched, and how many of each."""
+        files, n_rows = f"{', '.join(names[:-1])} and {names[-1]}", self.others[0].place.size
+        rows = f"all {counted(n_rows, 'row')} of each of {files}"
+        if self.how == IN_ORDER:
+            why = "as was said (items)" if self.by_user else "for outcomes are the same row by row"
+            return f"Rows were matched in order, {why}: {rows}."
+        by = "documents of the logs" if self.how is None else f"column {self.how}"
+        said = f"Rows were matched by {by}: {rows}."
+        return f"{said} Those of one {self.how} follow one another alike, and are a group." if self.repeated else said
 
 
-def others_in_words(name: str) -> str:
+def match_rows(
+    sources: Sequence[Source], outcomes: Sequence[FloatArray], items: str | None, *, distinct: bool
+) -> tuple[Match | None, str | None]:
+    """How rows of files belong together, and why they cannot be compared where ids say so.
+
+    With `distinct` the user said that all rows are other ones. Raises InputError of items that were given.
+    """
+    sizes = [each.size for each in outcomes]
+    if items is not None:
+        return match_given(sources, sizes, items), None
+    same_rows = all(np.array_equal(each, outcomes[0]) for each in outcomes)
+    if distinct:
+        return (_in_order(sizes), None) if same_rows else (None, None)
+    try:
+        match = match_found(sources, sizes, "FILE", same_rows=same_rows)
+    except InputError as problem:
+        return None, f"{problem.problem}; {problem.allowed}"
+    conflict = conflict_of_order(sources) if same_rows and match is None else None
+    if conflict is None:
+        return match, None
+    said, ways = conflict
+    return None, f"outcomes are the same row by row, but {said}. {ways[0].upper()}{ways[1:]}"
+
+
+def match_given(sources: Sequence[Source], sizes: Sequence[int], items: str) -> Match:
+    """By a column of ids, or in order.
+
+    Raises InputError if ids are not the same, or contradict the order.
+    """
+    if items != IN_ORDER:
+        return _by_ids(sources, sizes, items, by_user=True)
+    match = _in_order(sizes, by_user=True)
+    refuse_conflict(sources)
+    return match
+
+
+def match_found(sources: Sequence[Source], sizes: Sequence[int], argument: str, *, same_rows: bool) -> Match | None:
+    """By ids that are the same in all, but for numbers of rows, which other rows have too.
+
+    Else in order where outcomes are the same row by row (`same_rows`) and no ids contradict it. None where nothing says
+    that rows are of the same items. Raises InputError, of this argument, if they may be.
+    """
+    shared = [_same_ids(sources[0], other, argument, same_rows=same_rows) for other in sources[1:]]
+    if shared[0] is not None and all(each is not None and each.column == shared[0].column for each in shared):
+        return _by_ids(sources, sizes, shared[0].column)
+    return _in_order(sizes) if same_rows and conflict_of_order(sources) is None else None
+
+
+def _same_ids(first: Source, other: Source, argument: str, *, same_rows: bool) -> SharedIds | None:
+    """Ids that both tables have; InputError where some are, and it is not known whether they tell items."""
+    for ids in shared_ids(first, other):
+        one, two = ids.first, ids.second
+        if ids.numbers_rows and (same_rows or len(one) != len(two) or one[0] != two[0]):
+            continue
+        if ids.same and not ids.numbers_rows:
+            return ids
+        if ids.n_shared:
+            what = "documents" if ids.column is None else f"values of column {ids.column}"
+            ways = "keep the rows of the same items in both files"
+            if ids.same:
+                ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
+            problem = f"{ids.n_shared:,} of {len(two):,} {what} of {other.name} stand in {first.name} too"
+            raise InputError(argument, problem, allowed=ways)
+    return None
+
+
+def _in_order(sizes: Sequence[int], *, by_user: bool = False) -> Match:
+    return Match(IN_ORDER, tuple(matched(IN_ORDER, None, (sizes[0], each)) for each in sizes[1:]), by_user)
+
+
+def _by_ids(sources: Sequence[Source], sizes: Sequence[int], column: str | None, *, by_user: bool = False) -> Match:
+    first, others = sources[0].items(column), []
+    for other, size in zip(sources[1:], sizes[1:], strict=True):
+        try:
+            others.append(matched(first, other.items(column), (sizes[0], size)))
+        except InputError as problem:
+            of = other.name if problem.argument == "items_b" else sources[0].name
+            row = f"row {problem.row}"
+            where = problem.problem.replace(row, f"{row} of {of}", 1)
+            said = f"of {of}: {problem.problem}" if problem.row is None else where
+            raise InputError("items", said, row=problem.row, allowed=problem.allowed) from None
+    return Match(column, tuple(others), by_user)
+
+
+def ways_to_match(*, logs: bool) -> str:
+    """What to say where rows are of the same items; a log has no columns."""
+    return f"--items '{IN_ORDER}'" if logs else f"--items COLUMN, a column of ids, or --items '{IN_ORDER}'"
+
+
+def others_in_words(name: str, *, logs: bool) -> str:
     """That rows of a baseline are taken as others than FILE's, and what to say where they are not."""
-    ways = f"--items COLUMN, a column of ids, or --items '{IN_ORDER}'"
+    ways = ways_to_match(logs=logs)
     return f"Rows of {name} are taken as others than those of FILE. If both are of the same items, say {ways}."

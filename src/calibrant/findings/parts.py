@@ -54,8 +54,9 @@ def _with_segments(table: Table, names: Mapping[str, str], audit: Audit, request
     from calibrant.tables.frames import groups_of
 
     keys, rows, of_rows = [*request.by, *_group_column(audit)], None, (table, names)
-    if request.horizon is not None or request.sampling_fractions is not None:
-        population = in_population(table, audit.columns, request, keys, "by")
+    seen = audit.sampling_fractions if audit.n_groups is None else None  # in weights too
+    if request.horizon is not None or request.sampling_fractions is not None or seen is not None:
+        population = in_population(table, audit.columns, request, keys, "by", seen)
         of_rows, rows = (population.table, population.names), _rows_of(population, audit, request)
     segments, weightless = segments_of_groups(
         groups_of(*of_rows, keys, RESOLUTION, exclude_bad=request.exclude_bad),

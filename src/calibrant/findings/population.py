@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.censoring import CensoredOutcomes, censored_outcomes
 from calibrant.door.columns import read_columns
-from calibrant.door.errors import InputError
+from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.premises import LEAST_FOLLOWED, Followed
 from calibrant.door.rows import Rows, read_fractions
 from calibrant.findings.faults import in_table
@@ -68,26 +68,37 @@ def at_horizon(table: Table, time: Any, event: Any, request: CalibrationRequest)
         for name, rank in zip(request.strata, strata.T, strict=True):
             if (rank < 0).any():
                 row = int(np.argmax(rank < 0))
-                raise InputError("strata", f"column {name!r}: row {row} is missing", row=row)
+                raise InputError(
+                    "strata" if len(request.strata) == 1 else f"strata ({name})", NO_VALUE.format(row), row=row
+                )
     least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
     return censored_outcomes(time, event, horizon, strata=strata, least_followed=least)
 
 
 def in_population(
-    table: Table, columns: Mapping[str, str], request: CalibrationRequest, keys: Sequence[str], option: str
+    table: Table,
+    columns: Mapping[str, str],
+    request: CalibrationRequest,
+    keys: Sequence[str],
+    option: str,
+    seen: tuple[float, float] | None = None,
 ) -> Population:
     """Read rows with their keys, and what they weigh; `columns` are those that were used, and `option` named the keys.
 
-    Raises InputError as reading does.
+    `seen` are the sampling fractions that were given, or seen in weights. Raises InputError as reading does.
     """
     from calibrant.tables.frames import frame_of
 
     if request.horizon is not None:
         names = {"y_true": columns["event"], "y_prob": columns["y_prob"], "sample_weight": columns["time"]}
     else:
-        names = {argument: columns[argument] for argument in ("y_true", "y_prob")}
+        names = {
+            argument: columns[argument] for argument in ("y_true", "y_prob", "sample_weight") if argument in columns
+        }
     read = table.with_features(names, list(keys), option, exclude_bad=request.exclude_bad)
-    unknown = None
+    unknown, shares = None, request.sampling_fractions
+    if shares is None and seen is not None:
+        shares = dict(enumerate(seen))
     if request.horizon is not None:
         outcomes = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
         unknown = read.kept(outcomes.sample_weight == 0.0)
@@ -96,13 +107,15 @@ def in_population(
         y, v, w = read_columns(outcomes.y_true[known], read.arrays["y_prob"], outcomes.sample_weight[known])
         chance = v
     else:
+        if "sample_weight" in names:  # rows without weight are in no sample
+            read = read.kept(np.asarray(read.arrays["sample_weight"], dtype=np.float64) > 0.0)
         y, v, _ = read_columns(read.arrays["y_true"], read.arrays["y_prob"], None)
-        fractions = read_fractions(request.sampling_fractions)
+        fractions = read_fractions(shares)
         assert fractions is not None
         w, chance = fractions.weight_of(y), fractions.chance_in_file(v)
     numbers = {_OUTCOME: y, _PREDICTION: v, _WEIGHT: w, _CHANCE: chance}
     weight = w if request.horizon is not None else None
-    rows = Rows.of(y, v, weight, sampling_fractions=request.sampling_fractions)
+    rows = Rows.of(y, v, weight, sampling_fractions=shares)
     columns_of_keys = read.keys_in_a_frame()
     numbered = columns_of_keys.rename({name: f"_s{at}" for at, name in enumerate(columns_of_keys.columns)})
     return Population(frame_of(numbers, read.keys), numbered, rows, unknown)
@@ -116,7 +129,9 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
     try:
         outcomes = at_horizon(table, read.sample_weight, read.y_true, request)
     except InputError as problem:
-        raise in_table(problem, table, names) from None
+        said = in_table(problem, table, names)
+        argument = "strata" if said.argument.startswith("strata") else said.argument
+        raise InputError(argument, said.problem, row=said.row, allowed=said.allowed) from None
     known = outcomes.known
     if not known.size:
         raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")

@@ -178,6 +178,7 @@ class AuditRecord(Finding):
     ways_to_group: str | None = None
     trials_vary: bool = False
     perhaps_sampled: tuple[int, int] | None = None
+    refuse_fractions: tuple[str, ...] = ()
     hints: Mapping[str, str] = field(default_factory=dict)
     found_segments: FoundSegments | None = None
     road: str | None = None

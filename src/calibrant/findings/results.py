@@ -110,6 +110,8 @@ class Audit(AuditRecord):
         Whether outcomes of one row of trials plainly vary more than independent ones do.
     perhaps_sampled : tuple of int, or None
         In how many of so many rows the event came, where rows may have been chosen by it; None where nothing says so.
+    refuse_fractions : tuple of str
+        Options that were given, and cannot be used with sampling fractions.
     not_looked_at : tuple of str
         Columns of a table that nothing was asked about, in which segments could be found.
     weightless_segments : tuple of str
@@ -170,7 +172,7 @@ class Audit(AuditRecord):
         if self.weightless_segments:
             omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; their rows have no weight.")
         if self.segments and not (self.rates or self.segments_tested):
-            by_rows = self.followed is not None or self.fractions_given
+            by_rows = self.followed is not None or self.sampling_fractions is not None
             omissions.append(f"Tests of segments: {NO_SEGMENT_TESTED if by_rows else CELLS_MIX_WEIGHTS}.")
         return Premises(
             level=self.level,
@@ -200,6 +202,7 @@ class Audit(AuditRecord):
             ways_to_group=self.ways_to_group,
             trials_vary=self.trials_vary,
             perhaps_sampled=self.perhaps_sampled,
+            refuse_fractions=self.refuse_fractions,
             hints=self.hints,
             distinct=self.distinct,
             complete=self.complete,

@@ -109,6 +109,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         distinct=table.of_distinct,
         complete=table.has_rows,
         perhaps_sampled=None if harness or request.horizon else result.audit.perhaps_sampled,
+        refuse_fractions=request.beside("sampling_fractions"),
     )
     if request.by or request.find or request.drift:
         from calibrant.findings.parts import in_parts

@@ -31,6 +31,7 @@ from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
+from calibrant.door.weights import SamplingFractions
 from calibrant.gate.request import GateRequest, Provenance
 from calibrant.gate.result import Check
 from calibrant.gate.table import loose_limit_of, named_as_in_table, perhaps_sampled_of, read_opened
@@ -510,11 +511,15 @@ def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:
 
 def _of_all_rows(gate: CalibrationGate) -> dict[str, Any]:
     """Premises of all rows of a state, whichever day they came."""
+    weighted, sample = gate.max_weight is not None, gate._seen.sample if gate._seen.n_rows else None
+    fractions = SamplingFractions.of_sample(sample) if weighted and sample is not None else None
     return {
         **gate.provenance.to_dict(),
         "n_excluded": sum(each.n_excluded for each in gate.held),
-        "weighted": gate.max_weight is not None,
+        "weighted": weighted,
+        "sampling_fractions": None if fractions is None else (fractions.without, fractions.events),
         "perhaps_sampled": _perhaps_sampled(gate),
+        "refuse_fractions": ("--anytime",),
     }
 
 

@@ -22,15 +22,7 @@ from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
-from calibrant.findings.matching import (
-    SharedIds,
-    Source,
-    conflict_of_order,
-    matching_in_words,
-    others_in_words,
-    refuse_conflict,
-    shared_ids,
-)
+from calibrant.findings.matching import Source, match_found, match_given, others_in_words
 from calibrant.findings.population import in_population, roles_of
 from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
@@ -49,7 +41,7 @@ from calibrant.gate.table import (
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, gate_from_ends
 from calibrant.inference.bounds.tally import of_followed
-from calibrant.inference.comparison.items import IN_ORDER, matched
+from calibrant.inference.comparison.items import IN_ORDER
 from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, Predictor, not_worse, same_rows
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
@@ -92,6 +84,7 @@ def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gate
         pos_label=request.pos_label,
         exclude_bad=request.exclude_bad,
         anytime=request.anytime is not None,
+        refuse_fractions=request.beside("sampling_fractions"),
         distinct=request.distinct or table.of_distinct,
         complete=table.has_rows,
     )
@@ -286,60 +279,36 @@ def _very_same(now: Predictor, before: Predictor) -> bool:
 
 
 def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str) -> tuple[Predictor, bool, str | None]:
-    """The baseline with its rows in the order of FILE's items, if both are of the same, and how they were matched.
-
-    Ids that are the same in both are used without being told, but for numbers of rows, which other rows have too.
-    """
+    """The baseline with its rows in the order of FILE's items, if both are of the same, and how they were matched."""
     (one, other), names, items = (now.side.rows, before.side.rows), ("FILE", name), request.items
     if one is None or other is None or max(one.y_prob.size, other.y_prob.size) > MOST_RESAMPLED:
         return before.side, False, None
     sizes, bad = (one.y_prob.size, other.y_prob.size), request.exclude_bad
     sources = Source(now.table, "FILE", now.names, bad), Source(before.table, name, before.names, bad)
-
-    def by(how: str | None, place: IntArray) -> tuple[Predictor, bool, str]:
-        rows = other.take(place)
-        return Predictor(rows.sample, rows=rows), True, matching_in_words(names, sizes[0], how, by_user=True)
-
-    if items == IN_ORDER:
-        matched(IN_ORDER, None, sizes)
-        refuse_conflict(sources)
-        if same_rows(one, other):
-            raise InputError("items", "have no effect: outcomes are the same, row by row")
-        return by(IN_ORDER, np.arange(sizes[0]))
+    match = None
     if items is not None:
-        return by(items, _places(sources, items, sizes))
-    if request.distinct:
-        return before.side, False, None
-    for ids in shared_ids(*sources):
-        if ids.numbers_rows and (sizes[0] != sizes[1] or ids.first[0] != ids.second[0] or same_rows(one, other)):
-            continue
-        if ids.same and not ids.numbers_rows:
-            return by(ids.column, _places(sources, ids.column, sizes))
-        if ids.n_shared:
-            raise _perhaps_same_items(ids, name)
-    if same_rows(one, other) and conflict_of_order(sources) is None:
-        return before.side, False, matching_in_words(names, sizes[0], IN_ORDER, by_user=False)
-    return before.side, False, others_in_words(name)
-
-
-def _places(sources: tuple[Source, Source], column: str | None, sizes: tuple[int, int]) -> IntArray:
-    """For each row of FILE that of the same item among the baseline's."""
-    try:
-        return matched(sources[0].items(column), sources[1].items(column), sizes)
-    except InputError as problem:
-        of = sources[problem.argument == "items_b"].name
-        raise InputError("items", f"of {of}: {problem.problem}", allowed=problem.allowed) from None
-
-
-def _perhaps_same_items(ids: SharedIds, name: str) -> InputError:
-    """A refusal of ids that stand in both files, where it is not known whether they tell items."""
-    what = "documents" if ids.column is None else f"values of column {ids.column}"
-    of = f"{ids.n_shared:,} of {len(ids.second):,} {what} stand in FILE too"
-    if ids.same:
-        ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
-    else:
-        ways = "keep the rows of the same items in both files"
-    return InputError("baseline", f"{name!r}: {of}", allowed=f"{ways}; --distinct says that all rows are other ones")
+        match = match_given(sources, sizes, items)
+        if match.repeated:
+            raise InputError(
+                "items",
+                f"have several rows of one {items}, which may depend on one another; a baseline takes independent ones",
+                allowed=f"calibrant audit FILE {name} --items {items} compares them by groups",
+            )
+        if items == IN_ORDER and same_rows(one, other):
+            raise InputError("items", "have no effect: outcomes are the same, row by row")
+    elif not request.distinct:
+        try:
+            match = match_found(sources, sizes, "baseline", same_rows=same_rows(one, other))
+        except InputError as problem:
+            ways = f"{problem.allowed}; --distinct says that all rows are other ones"
+            raise InputError("baseline", problem.problem, allowed=ways) from None
+    if match is None:
+        logs = any(each.is_log for each in sources)
+        return before.side, False, None if request.distinct else others_in_words(name, logs=logs)
+    if match.how == IN_ORDER and not match.by_user:  # nothing to turn
+        return before.side, False, match.sentence(names)
+    rows = other.take(match.others[0].place)
+    return Predictor(rows.sample, rows=rows), True, match.sentence(names)
 
 
 def _compared(

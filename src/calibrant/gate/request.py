@@ -85,6 +85,12 @@ GATE = (
         "sketches", f"{ROLES} find exclude_bad unweighted groups pos_label trials sampling_fractions horizon", OF_ROWS
     ),
     Idle("classes", "by trials find exclude_bad sampling_fractions horizon pos_label", OF_CLASSES),
+    Idle(
+        "state without a limit",
+        "anytime",
+        "needs --max-distance: a state is for one limit, chosen before its first rows",
+        "such as --max-distance 0.05",
+    ),
     Idle("regret of sums", "max_weight", "is of single rows here: a bound of regret takes sums without weights"),
 )
 
@@ -159,11 +165,14 @@ class GateRequest(CalibrationRequest):
         if self.max_distance is not None and self.max_regret is not None:
             ways = "the largest distance from calibration, or the most that acting may lose"
             raise InputError("max_distance", "is given beside --max-regret", allowed=f"one of the two: {ways}")
-        if self.anytime is not None and self.max_distance is None and self.max_regret is None:
-            allowed = "a number, such as 0.05: a state is for one limit, chosen before its first rows"
-            raise InputError("max_distance", "is missing beside --anytime", allowed=allowed)
         super().__post_init__()
-        modes = {
+        self.refuse(*self.modes)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Which of its table of effects apply, whatever the table holds."""
+        on = {
+            "state without a limit": self.anytime is not None and self.max_distance is self.max_regret is None,
             "distance": self.max_regret is None,
             "regret": self.max_regret is not None,
             "no state": self.anytime is None,
@@ -180,7 +189,7 @@ class GateRequest(CalibrationRequest):
             "no horizon": self.horizon is None,
             "fractions": self.sampling_fractions is not None and self.groups is None,
         }
-        self.refuse(*(mode for mode, on in modes.items() if on))
+        return tuple(mode for mode, applies in on.items() if applies)
 
     @property
     def _bound_of_groups(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, generator, text
 from calibrant.door.columns import NOT_NULL, FloatArray, read_columns
 from calibrant.door.ends import Interval
-from calibrant.door.errors import InputError
+from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.request import MAX_DEPTH
 from calibrant.door.rows import Rows, not_taken, read_fractions
 from calibrant.door.values import ReadOnly, counted
@@ -79,7 +79,7 @@ def read_to_search(
     if read.group is not None and (read.group < 0).any():
         if not search.exclude_bad or (read.group < 0).all():
             row = int(np.argmax(read.group < 0))
-            raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
+            raise InputError("groups", f"column {groups!r}: {NO_VALUE.format(row)}", row=row, allowed=NOT_NULL)
         read = read.kept(read.group >= 0)
     arrays = read.arrays
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.columns import NOT_NULL, IntArray
-from calibrant.door.errors import InputError
+from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.premises import Followed
 from calibrant.door.request import in_list
@@ -440,7 +440,7 @@ class Table(ABC):
 def _refuse_missing(groups: str, rank: IntArray) -> None:
     if (rank < 0).any():
         row = int(np.argmax(rank < 0))
-        raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
+        raise InputError("groups", f"column {groups!r}: {NO_VALUE.format(row)}", row=row, allowed=NOT_NULL)
 
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>\d+)")

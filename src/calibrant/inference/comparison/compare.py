@@ -133,8 +133,9 @@ def compare_calibration(
         Outcomes of the second predictor's rows if those are others; at least 8. Without ``items`` they are independent
         of the first's.
     items, items_b : columns of shape (n,), optional
-        Ids of what each row is about (a question), if both predictors were asked about the same and outcomes differ;
-        each id once. ``items="in order"`` says that rows follow one another alike.
+        Ids of what each row is about (a question), if both predictors were asked about the same and outcomes differ.
+        Rows of one id are matched in their order, and are a group. ``items="in order"`` says that rows follow one
+        another alike.
     measure : str or callable, default "smooth_calibration_error"
         The measure to compare by. The name of any registered measure, with its default parameters. Or a function of
         outcomes (or event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``.
@@ -206,8 +207,9 @@ def compare_calibration(
         not_taken("outcomes of items are single and count once", sample_weight=sample_weight, trials=trials)
         rows_a = read_predictor("y_prob_a", y_true, y_prob_a, groups=groups)
         rows_b = read_predictor("y_prob_b", y_true_b, y_prob_b, outcomes="y_true_b")
-        place = matched(items, items_b, (rows_a.y_prob.size, rows_b.y_prob.size))
-        rows_b = replace(rows_b.take(place), group=rows_a.group)
+        matching = matched(items, items_b, (rows_a.y_prob.size, rows_b.y_prob.size))
+        rows_a = replace(rows_a, group=matching.group(rows_a.group))
+        rows_b = replace(rows_b.take(matching.place), group=rows_a.group)
         return compare_items_on_rows([rows_a, rows_b], **options)[0, 1]
     why = "two samples are compared row by row, and none of one may depend on one of the other; items say which belong"
     not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups, items_b=items_b)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -174,14 +175,45 @@ def _fit(y: FloatArray, v: FloatArray) -> FloatArray:
     return np.asarray(isotonic(np.bincount(place, y) / count, count)[0])[place]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Matching:
+    """For each row of a predictor that of the same item of another.
+
+    Attributes
+    ----------
+    place : array of int, of shape (n,)
+        Rows of the other predictor.
+    item : array of int, of shape (n,), or None
+        Number of each row's item; None where each has one row.
+    """
+
+    place: IntArray
+    item: IntArray | None = None
+
+    def group(self, group: IntArray | None) -> IntArray | None:
+        """Group of each row, among these; rows of one item make one where there are none.
+
+        Raises InputError if rows of one item are of several groups.
+        """
+        if group is None or self.item is None:
+            return self.item if group is None else group
+        first = np.unique(self.item, return_index=True)[1][self.item]
+        apart = group != group[first]
+        if apart.any():
+            row = int(np.argmax(apart))
+            problem = f"row {row} is of the same item as row {first[row]}, and of another group"
+            raise InputError("groups", problem, row=row, allowed="give each row an id of its own, or leave groups out")
+        return group
+
+
 def matched(
     items: Any, items_b: Any, sizes: tuple[int, int], names: tuple[str, str] = ("items", "items_b")
-) -> IntArray:
-    """For each of the first's items the place of the same one among the second's.
+) -> Matching:
+    """For each of the first's rows that of the same item among the second's.
 
     Ids are the same if they are written alike: 7, 7.0 and the text "7" are, "007" and "7" are not. Truth values and
-    times are the same as others of their kind only. Raises InputError if an id stands twice on a side, or on one side
-    alone; if kinds differ; without ids, if sizes differ.
+    times are the same as others of their kind only. Rows of one id follow one another alike. Raises InputError if an id
+    is on one side alone, or has other numbers of rows; if kinds differ; without ids, if sizes differ.
     """
     if isinstance(items, str):
         if items != IN_ORDER:
@@ -192,22 +224,36 @@ def matched(
             raise InputError(
                 names[0], f"are in order, but {sizes[0]:,} on one side and {sizes[1]:,} on the other", allowed=_WAYS
             )
-        return np.arange(sizes[0])
+        return Matching(np.arange(sizes[0]))
     if items_b is None:
         raise InputError(names[1], "is missing: ids of the second's items", allowed=_WAYS)
     sides = [_Ids.of(ids, size, name) for ids, size, name in zip((items, items_b), sizes, names, strict=True)]
     kinds = [each.kind for each in sides]
     if kinds[0] != kinds[1]:
         raise InputError(names[1], f"are {kinds[1]}, and those of the other side {kinds[0]}", allowed="give one kind")
-    places = [{each: k for k, each in enumerate(side.written)} for side in sides]
-    for own, other, name in ((sides[0], places[1], names[0]), (sides[1], places[0], names[1])):
+    counts = [Counter(each.written) for each in sides]
+    for own, other, name in ((sides[0], counts[1], names[0]), (sides[1], counts[0], names[1])):
         alone = [k for k, each in enumerate(own.written) if each not in other]
         if alone:
             first = f"row {alone[0]} is {own.shown(alone[0])}, which the other side lacks"
             more = f", as it does {len(alone) - 1:,} more" if alone[1:] else ""
             allowed = "keep the items that both have; ids are the same if they are written alike (007 is not 7)"
             raise InputError(name, first + more, row=alone[0], allowed=allowed)
-    return np.array([places[1][each] for each in sides[0].written])
+    for k, (own, name) in enumerate(zip(sides, names, strict=True)):
+        mine, other = counts[k], counts[1 - k]
+        row = next((row for row, each in enumerate(own.written) if mine[each] > other[each]), None)
+        if row is not None:
+            here, there = mine[own.written[row]], other[own.written[row]]
+            problem = (
+                f"row {row} is {own.shown(row)}, which stands in {here} rows here and in {there} on the other side"
+            )
+            allowed = "an id needs as many rows on one side as on the other; they are matched in their order"
+            raise InputError(name, problem, row=row, allowed=allowed)
+    places = {each: k for k, each in enumerate(sides[1].in_turn())}
+    place = np.array([places[each] for each in sides[0].in_turn()], dtype=np.int64)
+    if len(counts[0]) == len(sides[0].written):
+        return Matching(place)
+    return Matching(place, sides[0].numbers())
 
 
 def compared_ids(items: Any, items_b: Any) -> tuple[list[Any], list[Any]] | None:
@@ -216,7 +262,9 @@ def compared_ids(items: Any, items_b: Any) -> tuple[list[Any], list[Any]] | None
         sides = [_Ids.of(ids, len(ids), name) for ids, name in ((items, "items"), (items_b, "items_b"))]
     except InputError:
         return None
-    return (sides[0].written, sides[1].written) if sides[0].kind == sides[1].kind else None
+    if sides[0].kind != sides[1].kind or any(len({*each.written}) < len(each.written) for each in sides):
+        return None
+    return sides[0].written, sides[1].written
 
 
 _EXACT = 2.0**53  # from it on several whole numbers are one float
@@ -224,7 +272,7 @@ _EXACT = 2.0**53  # from it on several whole numbers are one float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ids:
-    """Ids of one side, each once.
+    """Ids of one side.
 
     Attributes
     ----------
@@ -234,37 +282,49 @@ class _Ids:
         As they are compared: numbers as text, whole ones without a point, so that 7, 7.0 and "7" are the same.
     kind : str
         Kind of the values; only ids of the same kind are compared.
+    number : array of int
+        Number of each value, in their order.
     """
 
     values: list[Any]
     written: list[Any]
     kind: str
+    number: IntArray
 
     @classmethod
     def of(cls, ids: Any, size: int, name: str) -> _Ids:
-        """Read a column; InputError if an id is missing, or stands twice."""
+        """Read a column; InputError if an id is missing."""
         try:
-            read_groups(ids, size)
+            number = read_groups(ids, size)
         except InputError as problem:
-            raise InputError(name, problem.problem, row=problem.row, allowed=problem.allowed) from None
+            said = problem.problem if problem.row is None else f"row {problem.row} has no id"
+            raise InputError(name, said, row=problem.row, allowed=problem.allowed) from None
         column = np.asarray(ids, dtype=object if isinstance(ids, list | tuple) else None)
         moments = column.dtype.kind in "mM"
         values = [_plain(each) for each in (column.astype(str) if moments else column).tolist()]
         kinds = sorted({"times" if moments else _kind(each) for each in values})
         if len(kinds) > 1:
             raise InputError(name, f"mixes {kinds[0]} and {kinds[1]}", allowed="all must be of one kind")
-        found, seen = cls(values, [_written(each) for each in values], "".join(kinds)), dict[Any, int]()
-        for row, each in enumerate(found.written):
-            if isinstance(values[row], float) and abs(values[row]) >= _EXACT:
+        found = cls(values, [_written(each) for each in values], "".join(kinds), number)
+        for row, each in enumerate(values):
+            if isinstance(each, float) and abs(each) >= _EXACT:
                 allowed = "give whole numbers as integers or as text"
                 raise InputError(
                     name, f"row {row} is {found.shown(row)}, which has lost digits", row=row, allowed=allowed
                 )
-            if each in seen:
-                said = f"row {row} is {found.shown(row)} again, as row {seen[each]}"
-                raise InputError(name, said, row=row, allowed="each id stands once")
-            seen[each] = row
         return found
+
+    def in_turn(self) -> Iterator[tuple[Any, int]]:
+        """Each id, with how many rows before have it."""
+        seen = Counter[Any]()
+        for each in self.written:
+            yield each, seen[each]
+            seen[each] += 1
+
+    def numbers(self) -> IntArray:
+        """Number of each id, in the order of values, those that are written alike the same."""
+        first = dict(zip(self.written[::-1], self.number.tolist()[::-1], strict=True))
+        return np.unique([first[each] for each in self.written], return_inverse=True)[1]
 
     def shown(self, row: int) -> str:
         """An id, for a message."""

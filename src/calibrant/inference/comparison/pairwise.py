@@ -105,7 +105,7 @@ def compare_all(
     y_probs : mapping of str to column of shape (n,)
         Names of 2 to 50 predictors, with their probabilities for the rows.
     items : mapping of str to columns of shape (n,), or "in order"
-        With outcomes of each: ids of its items, each once, or that items follow one another alike.
+        With outcomes of each: ids of its items, as for `compare_calibration`, or that they follow one another alike.
     sample_weight, trials, groups, outcome_free_weights, measure, level, n_resamples, random_state
         As for `compare_calibration`; the level is that of all pairs together.
 
@@ -205,8 +205,9 @@ def _of_items(
         if rows:
             sizes = rows[first].y_prob.size, own.y_prob.size
             names = f"items[{first!r}]", f"items[{name!r}]"
-            place = matched(items if isinstance(items, str) else ids[first], ids[name], sizes, names)
-            own = replace(own.take(place), group=rows[first].group)
+            matching = matched(items if isinstance(items, str) else ids[first], ids[name], sizes, names)
+            rows[first] = replace(rows[first], group=matching.group(rows[first].group))
+            own = replace(own.take(matching.place), group=rows[first].group)
         rows[name] = own
     return {str(name): each for name, each in rows.items()}
 

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
-from calibrant.door.errors import InputError
+from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.rows import Rows, events_of, not_taken, read_trials, require_single_outcomes
 from calibrant.door.special import betainc
 from calibrant.door.values import counted
@@ -470,7 +470,7 @@ def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
     missing = np.array([each is None or each != each for each in column.tolist()])
     if missing.any():
         row = int(np.argmax(missing))
-        raise InputError("grades", f"row {row} is missing", row=row)
+        raise InputError("grades", NO_VALUE.format(row), row=row)
     names, place = np.unique(column.astype(str), return_inverse=True)
     return [str(name) for name in names], place
 
