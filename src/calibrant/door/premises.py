@@ -337,7 +337,8 @@ class Premises(Result):
             return None
         events, rows = self.perhaps_sampled
         share = f"The event came in about {events} of every {rows} rows"
-        return f"{share}, and predictions say otherwise. {if_chosen(self.refuse_fractions)}"
+        alike = "Rows chosen by their outcome look like that, and so does a model that is off by a constant in log-odds"
+        return f"{share}, and predictions say otherwise. {alike}: rows cannot tell. {if_chosen(self.refuse_fractions)}"
 
     def _weights(self) -> str | None:
         if self.sampling_fractions is not None:
