@@ -74,7 +74,7 @@ def of(result: type, *names: str, without: tuple[str, ...] = ()) -> dict[str, An
 def _field(result: type, name: str) -> Rule:
     home = next(each for each in result.__mro__ if name in vars(each).get("__annotations__", ()))
     hint = eval(home.__annotations__[name], {**globals(), **vars(sys.modules[home.__module__])})
-    rule, said = rule_of(hint), _described(home, name)
+    rule, said = rule_of(hint), _described(result, name)
     if rule.get("type") != CELL and _may_be_null(rule) and "null" not in said:
         raise ValueError(f"{result.__name__} does not say when {name} is None")
     return Rule(**rule, description=said)
@@ -87,8 +87,9 @@ def _may_be_null(rule: dict[str, Any]) -> bool:
 
 
 def _described(result: type, name: str) -> str:
-    """What the docstring says of a field; what Python has as None or NaN is null in JSON."""
-    for head, text in re.findall(r"^    (\w[\w, ]*?) : .*\n((?:        .*\n|\n)+)", result.__doc__ or "", re.MULTILINE):
+    """What the docstring says of a field, or that of a base; what Python has as None or NaN is null in JSON."""
+    docs = "\n".join(each.__doc__ or "" for each in result.__mro__)
+    for head, text in re.findall(r"^    (\w[\w, ]*?) : .*\n((?:        .*\n|\n)+)", docs, re.MULTILINE):
         if name in re.split(r",\s*", head):
             return re.sub(r"\b(None|NaN)\b", "null", " ".join(text.split()))
     raise ValueError(f"{result.__name__} does not say what {name} is")
