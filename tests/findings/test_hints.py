@@ -6,6 +6,7 @@ import pytest
 
 from calibrant import InputError, audit_table
 from calibrant.door.request import Listener
+from calibrant.findings.leaving import columns_of_leaving, log_rank
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.tables.frames import OpenedFrame
@@ -116,19 +117,107 @@ def test_a_file_without_outcomes_says_how_times_are_given(followed):
         audit_table(followed.drop(columns="y_true"), **FEW)
 
 
-def test_strata_are_asked_about_where_groups_are(followed):
-    # It stood among what is taken as given alone.
-    how = {"time": "time", "event": "event", "horizon": 1.0}
-    said = (
-        'If followed rows leave alike only within one age_group, say --strata age_group (in Python strata="age_group").'
+@pytest.mark.parametrize(
+    ("time", "outcome", "asked"),
+    [
+        ("years", "died", True),  # two columns of usual meaning drew no word
+        ("follow_up_days", "readmitted", True),
+        ("days", "bought", False),
+        ("tenure", "died", False),
+    ],
+)
+def test_names_of_follow_up_are_known(followed, time, outcome, asked):
+    table = followed.drop(columns="y_true").rename(columns={"time": time, "event": outcome})
+    found = audit_table(table, y_true=outcome, **FEW).hints
+    give = f"give --time {time} --event {outcome} --horizon T"
+    said = f"leave out --y-true, which cannot be used with a horizon, and {give}"
+        f"leave out --y-true, which cannot be used with a horizon, and give --time {time} --event {outcome} --horizon T"
     )
-    found = audit_table(followed, **how, **FEW)
-    assert found.hints == {"perhaps_strata": said}
+    assert (said in found.get("perhaps_followed", "")) == bool(found) == asked
+    calendar = table.assign(**{time: 2010 + np.arange(N) % 9})
+    assert audit_table(calendar, y_true=outcome, **FEW).hints == {}
+
+
+@pytest.fixture(scope="module")
+def leaving():
+    """Calibrated rows of 20 hospitals and both sexes, of which one leaves much sooner."""
+    rng = np.random.default_rng(3)
+    n = 1_500
+    risk, sex = rng.uniform(0.05, 0.6, n), rng.choice(["f", "m"], n)
+    when = -2.0 * np.log(rng.random(n)) / -np.log(1.0 - risk)
+    left = rng.exponential(np.where(sex == "f", 16.0, 2.0))
+    columns = {"risk": risk, "years": np.minimum(when, left), "died": (when <= left) * 1}
+    return pd.DataFrame({**columns, "hospital": rng.integers(0, 20, n), "sex": sex})
+
+
+HOW = {"y_prob": "risk", "time": "years", "event": "died", "horizon": 2.0}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"find": ("sex",), "n_resamples": 39}, {"groups": "hospital", "max_weight": 900.0}]
+)
+def test_strata_are_the_columns_in_which_rows_leave_at_other_rates(leaving, more):
+    # The first column of a list was named: hospital, which took away that its rows may depend on one another.
+    said = 'Rows leave sooner at some values of sex than at others: say --strata sex (in Python strata="sex").'
+    found = audit_table(leaving, **HOW, **{**FEW, **more})
+    assert found.hints["perhaps_strata"] == said
     assert " ".join(found.summary().split()).index(said) < found.summary().index("Taken as given")
-    hints, lines = of_gate(followed, **how)
-    assert hints == {"perhaps_strata": said}
-    assert said in lines
-    assert audit_table(followed, **how, strata="age_group", **FEW).hints == {}
-    assert audit_table(followed.drop(columns="age_group"), **how, **FEW).hints == {}
-    late = followed.assign(time=followed["time"] + 9.0)  # nobody left before
-    assert audit_table(late, **how, **FEW).hints == {}
+    way_out = audit_table(leaving, **HOW, **{**FEW, **more}, strata="sex")
+    assert "perhaps_strata" not in way_out.hints
+
+
+def test_strata_of_a_gate_are_named_and_those_given_are_kept(leaving):
+    hints, lines = of_gate(leaving, **HOW, strata=("hospital",))
+    assert "say --strata hospital,sex (in Python strata=[" in hints["perhaps_strata"]
+    assert hints["perhaps_strata"] in lines
+    assert any("if those of one hospital depend on one another" in line for line in lines)
+    assert audit_table(leaving, **HOW, strata="hospital", **FEW).perhaps_groups == "hospital"
+    assert "perhaps_strata" not in of_gate(leaving, **HOW, by=("sex",))[0]  # a segment is judged by its own
+
+
+def test_strata_are_not_asked_about_without_evidence(leaving):
+    mixed = leaving.assign(sex=np.random.default_rng(0).permutation(leaving["sex"]))
+    assert audit_table(mixed, **HOW, **FEW).hints == {}
+    late = leaving.assign(years=leaving["years"] + 9.0)  # nobody left before
+    assert audit_table(late, **HOW, **FEW).hints == {}
+
+
+def test_strata_that_would_be_refused_are_not_told_to_be_named(leaving):
+    lost = (leaving["sex"] == "m") & (np.arange(len(leaving)) % 40 > 0)
+    early = leaving.assign(years=leaving["years"].mask(lost, 0.01), died=leaving["died"].mask(lost, 0))
+    said = audit_table(early, **HOW, **FEW).hints["perhaps_strata"]
+    assert said.endswith("too few of some are followed to 2. Take an earlier horizon, and name sex (strata).")
+
+
+def test_leaving_is_tested_as_the_log_rank_test_does():
+    """Against the two-sample statistic, moment by moment."""
+    rng = np.random.default_rng(4)
+    time, event, value = rng.integers(1, 9, 300) / 2.0, rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    horizon, observed, expected, variance = 3.0, 0.0, 0.0, 0.0
+    for moment in np.unique(time[time < horizon]):
+        risk = (time > moment) | ((time == moment) & (event == 0))  # events come first
+        leaves = (time == moment) & (event == 0)
+        n, d, one = risk.sum(), leaves.sum(), (risk & (value == 1)).sum()
+        observed, expected = observed + (leaves & (value == 1)).sum(), expected + d * one / n
+        variance += d * one / n * (1 - one / n) * (n - d) / max(n - 1, 1)
+    excess, covariance, each = log_rank(time, event.astype(float), horizon, value, 2)
+    assert (excess[1], covariance[1, 1], each[1]) == pytest.approx((observed - expected, variance, expected))
+    assert excess.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_columns_that_say_nothing_of_leaving_are_seldom_named():
+    """Of 100 files one at most, with hospitals of one size or not; the one that does is named in 99."""
+    seldom, right = 0, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        columns = {"hospital": np.minimum(rng.geometric(0.08, 3000), 40), "sex": rng.integers(0, 2, 3000)}
+        frailty = np.exp(rng.normal(0.0, 0.5, 41))[columns["hospital"]]  # of the event alone
+        when, even = rng.exponential(5.0 / frailty), rng.exponential(4.0, 3000)
+        uneven = even * np.where(columns["sex"] == 1, 0.5, 1.5)
+        for left, names in ((even, []), (uneven, ["sex"])):
+            known = (np.minimum(when, left), (when <= left) * 1.0)
+            found = columns_of_leaving(*known, 2.0, columns, [])
+            seldom, right = (seldom + bool(found), right) if not names else (seldom, right + (found == names))
+    assert seldom <= 1
+    assert right >= 99

@@ -62,7 +62,7 @@ HINTS = {
     r"--outcome-free-weights": lambda _: ("--outcome-free-weights",),
     r"--max-weight \(in Python": lambda _: ("--max-weight", "900"),
     r"name them \(strata\)": lambda _: ("--strata", "age"),
-    r"say --strata (\w+)": lambda found: ("--strata", found[1]),
+    r"say --strata ([\w,]+)": lambda found: ("--strata", found[1]),
 }
 """What a hint looks like -> what it tells to say."""
 NO_HINTS = {"--all", "--seed", "--max-regret", "--json", "--junit"}

@@ -898,7 +898,7 @@ def test_segments_of_rows_that_are_followed_are_gated_with_their_weights(tmp_pat
     verdicts = {check.name: check.result.verdict for check in found.checks}
     assert verdicts["kind = a"] == "beyond"
     assert verdicts["kind = b"] != "beyond"
-    known = calibrant.censored_outcomes(columns["t"], columns["e"], 1.0, least_followed=0.4)
+    known = calibrant.censored_outcomes(columns["t"], columns["e"], 1.0, strata=kind, least_followed=0.4)
     rows = known.known[kind[known.known] == "a"]
     alone = calibration_gate(
         known.y_true[rows],
@@ -909,7 +909,7 @@ def test_segments_of_rows_that_are_followed_are_gated_with_their_weights(tmp_pat
     )
     assert found.checks[1].result.lower_distance.high >= alone.lower_distance.high  # at a share of the level
     assert found.checks[1].result.n_rows == alone.n_rows
-    assert found.premises.followed.in_segments
+    assert found.premises.followed.strata == ("kind",)
     # Known rows alone were counted: 1,300 more were asked for where 5,000 are needed.
     lost = {check.name: check.result.n_unknown for check in found.checks if check.kind != "found"}
     assert lost["kind = a"] == 1_500 - rows.size

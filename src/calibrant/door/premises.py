@@ -52,10 +52,10 @@ class Followed(Result):
     time, event : str
         The columns of times and events.
     strata : tuple of str
-        The columns within whose values censoring is independent of events and predictions; none where all rows are
-        taken alike.
+        The columns within whose values censoring is independent of events and predictions, those of `by` among them;
+        none where all rows are taken alike.
     in_segments : bool
-        Whether segments are looked at; in each of them this is assumed.
+        Whether segments of other columns are looked at, which are taken to leave alike.
     """
 
     horizon: float

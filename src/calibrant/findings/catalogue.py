@@ -572,12 +572,15 @@ def standing(audit: AuditRecord, *, alone: bool = True) -> str:
 def _how_known(audit: AuditRecord) -> list[str]:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
-        within = " of their segment" if audit.followed.in_segments else ""
-        within += f" within {', '.join(audit.followed.strata)}" if audit.followed.strata else ""
+        if not audit.followed.n_unknown:
+            return []
         n, are = audit.followed.n_unknown, "is" if audit.followed.n_unknown == 1 else "are"
-        return [f"{counted(n, 'row')} lost from sight {are} like all others{within}, in outcome and prediction"] * (
-            n > 0
-        )
+        within = f" within {', '.join(audit.followed.strata)}" if audit.followed.strata else ""
+        alike = f"{counted(n, 'row')} lost from sight {are} like all others{within}, in outcome"
+        if not audit.followed.in_segments:
+            return [f"{alike} and prediction"]
+        elsewhere = "" if "perhaps_strata" in audit.hints else " (if not, name columns that tell it: --strata)"
+        return [f"{alike}, prediction and segment{elsewhere}"]
     if audit.sampling_fractions is None:
         return []
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}% of all" for each in audit.sampling_fractions)

@@ -35,6 +35,11 @@ def refuse_own_columns(names: Mapping[str, str], **keys: Collection[str | None])
                 raise InputError(option, f"names {name!r}, the column that was read as {argument}")
 
 
+def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
+    """The columns that can be no segments: strata can."""
+    return {argument: name for argument, name in columns.items() if not argument.startswith("strata")}
+
+
 def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> InputError:
     """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
     if problem.allowed == NOT_SWAPPED:

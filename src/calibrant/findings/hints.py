@@ -11,7 +11,8 @@ from calibrant.door.columns import FloatArray
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Followed, left_out
 from calibrant.door.request import CalibrationRequest
-from calibrant.segments.request import Search
+from calibrant.findings.faults import roles_of
+from calibrant.segments.request import EVERY, Search
 from calibrant.tables.columns import (
     follow_up_columns,
     model_columns,
@@ -23,6 +24,7 @@ from calibrant.tables.table import Table
 
 _FEW_COLUMNS = 3
 _MOST_MODELS, _MOST_STRATA = 20, 50
+_FIRST_YEAR, _LAST_YEAR = 1900.0, 2100.0
 _LATEST = 1e8  # numbers above are seconds since 1970, and no time that anybody was followed
 
 
@@ -36,7 +38,7 @@ def hints_of(
     sentences = {
         "perhaps_models": _models(table, used, request),
         "perhaps_followed": None if request.horizon is not None else _followed(table, names, used, request),
-        "perhaps_strata": _strata(table, used, followed),
+        "perhaps_strata": _strata(table, names, request, followed),
     }
     return {name: sentence for name, sentence in sentences.items() if sentence is not None}
 
@@ -70,15 +72,19 @@ def _counts(table: Table, name: str) -> tuple[int, int]:
 def _followed(table: Table, names: Mapping[str, str], used: Collection[str], request: CalibrationRequest) -> str | None:
     """That rows may have been followed for a time, so that some outcomes are not known."""
     free = [name for name in table.columns if name not in used or name == names.get("y_true")]
-    columns = follow_up_columns(free)
+    columns = follow_up_columns(free, names.get("y_true"))
     if columns is None or columns[0] in used or request.trials is not None:
         return None
     time, event = (_numbers(table, name) for name in columns)
     if time is None or event is None or not (time >= 0.0).all() or time.max() >= _LATEST or np.unique(time).size < 3:
         return None
-    if not np.array_equal(np.unique(event), (0.0, 1.0)):
+    if not np.array_equal(np.unique(event), (0.0, 1.0)) or _are_calendar_years(time):
         return None
     return if_followed(*columns, left_out(request.beside("horizon"), "a horizon"))
+
+
+def _are_calendar_years(time: FloatArray) -> bool:
+    return bool((time >= _FIRST_YEAR).all() and (time <= _LAST_YEAR).all() and (time == np.floor(time)).all())
 
 
 def if_followed(time: str, event: str, first: str = "") -> str:
@@ -102,16 +108,42 @@ def _numbers(table: Table, name: str) -> FloatArray | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
-def _strata(table: Table, used: Collection[str], followed: Followed | None) -> str | None:
-    """That rows may leave in other ways in other values of a column."""
-    if followed is None or followed.strata or not followed.n_unknown:
+def _strata(
+    table: Table, names: Mapping[str, str], request: CalibrationRequest, followed: Followed | None
+) -> str | None:
+    """That rows leave at other rates in other values of columns, beside those within which they are taken alike."""
+    if followed is None or not followed.n_unknown:
         return None
-    for name in strata_columns(table.columns):
-        if name not in used and 2 <= _counts(table, name)[0] <= _MOST_STRATA:
-            return (
-                f'If followed rows leave alike only within one {name}, say --strata {name} (in Python strata="{name}").'
-            )
-    return None
+    from calibrant.door.censoring import censored_outcomes
+    from calibrant.findings.leaving import columns_of_leaving
+
+    roles = {name for argument, name in roles_of(names).items() if argument != "groups"}
+    parts = [*request.by, *(() if request.find == EVERY else request.find)]
+    free = [
+        name
+        for name in dict.fromkeys([*strata_columns(table.columns), *parts])
+        if name not in {*roles, *followed.strata}
+    ]
+    values = {name: table.ranks(name, "strata") for name in free if 2 <= _counts(table, name)[0] <= _MOST_STRATA}
+    time, event = _numbers(table, followed.time), _numbers(table, followed.event)
+    if not values or time is None or event is None:
+        return None
+    within = [table.ranks(name, "strata") for name in followed.strata]
+    found = columns_of_leaving(time, event, followed.horizon, values, within)
+    sooner = f"Rows leave sooner at some values of {', '.join(found)}"
+    for end in range(len(found), 0, -1):
+        strata = np.column_stack([*within, *(values[name] for name in found[:end])])
+        try:
+            censored_outcomes(time, event, followed.horizon, strata=strata, least_followed=followed.least_followed)
+        except InputError:
+            continue
+        several = [*request.strata, *found[:end]]
+        python = ", ".join(f'"{name}"' for name in several)
+        python = python if len(several) == 1 else f"[{python}]"
+        sooner = f"Rows leave sooner at some values of {', '.join(found[:end])}"
+        return f"{sooner} than at others: say --strata {','.join(several)} (in Python strata={python})."
+    early = f"too few of some are followed to {followed.horizon:g}"
+    return f"{sooner}, and {early}. Take an earlier horizon, and name {found[0]} (strata)." if found else None
 
 
 def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *, exclude_bad: bool) -> tuple[str, ...]:

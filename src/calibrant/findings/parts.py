@@ -11,8 +11,8 @@ from calibrant.door.coding import equalities
 from calibrant.door.errors import InputError
 from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import Results, counted
-from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
-from calibrant.findings.population import Population, in_population, roles_of
+from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
+from calibrant.findings.population import Population, in_population
 from calibrant.segments.request import Search
 
 if TYPE_CHECKING:

@@ -48,30 +48,39 @@ class Population:
         return {"y_true": _OUTCOME, "y_prob": _CHANCE}
 
 
-def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
-    """The columns that can be no segments: strata can."""
-    return {argument: name for argument, name in columns.items() if not argument.startswith("strata")}
+def at_horizon(
+    table: Table, time: Any, event: Any, request: CalibrationRequest
+) -> tuple[CensoredOutcomes, tuple[str, ...]]:
+    """Outcomes and weights at a request's horizon, and the columns within whose values leaving is estimated.
 
-
-def at_horizon(table: Table, time: Any, event: Any, request: CalibrationRequest) -> CensoredOutcomes:
-    """Outcomes and weights at a request's horizon, within its strata.
-
+    These are the strata, and the columns of `by`, so that a segment is judged by those who left it. Where too few rows
+    of a segment are followed, they are the strata alone.
     Raises InputError if a column cannot be used, or too few rows are followed.
     """
-    strata, horizon = None, request.horizon
+    horizon, named = request.horizon, request.strata
     assert horizon is not None
-    if request.strata:
-        table.require(request.strata, "strata")
-        if table.summed:
-            raise InputError("strata", "cannot be used with a table that is read lazily; collect it first")
-        strata = np.column_stack([table.ranks(name, "strata") for name in request.strata])
-        for name, rank in zip(request.strata, strata.T, strict=True):
-            if (rank < 0).any():
-                row = int(np.argmax(rank < 0))
-                raise InputError(
-                    "strata" if len(request.strata) == 1 else f"strata ({name})", NO_VALUE.format(row), row=row
-                )
+    table.require(named, "strata")
+    table.require(request.by, "by")
+    if named and table.summed:
+        raise InputError("strata", "cannot be used with a table that is read lazily; collect it first")
+    values = [table.ranks(name, "strata") for name in named]
+    for name, rank in zip(named, values, strict=True):
+        if (rank < 0).any():
+            row = int(np.argmax(rank < 0))
+            raise InputError("strata" if len(named) == 1 else f"strata ({name})", NO_VALUE.format(row), row=row)
     least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
+    segments = () if table.summed else tuple(name for name in request.by if name not in named)
+    ranks = [*values, *(table.ranks(name, "by") + 1 for name in segments)]  # rows without a value are a segment too
+    try:
+        return _within(ranks, time, event, horizon, least), (*named, *segments)
+    except InputError as problem:
+        if problem.argument != "horizon" or not segments:
+            raise
+    return _within(values, time, event, horizon, least), named
+
+
+def _within(ranks: Sequence[Any], time: Any, event: Any, horizon: float, least: float) -> CensoredOutcomes:
+    strata = np.column_stack(ranks) if ranks else None
     return censored_outcomes(time, event, horizon, strata=strata, least_followed=least)
 
 
@@ -100,7 +109,7 @@ def in_population(
     if shares is None and seen is not None:
         shares = dict(enumerate(seen))
     if request.horizon is not None:
-        outcomes = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
+        outcomes, _ = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
         unknown = read.kept(outcomes.sample_weight == 0.0)
         read = read.kept(outcomes.sample_weight > 0.0)
         known = outcomes.known
@@ -127,7 +136,7 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
     names |= {"strata" if len(request.strata) == 1 else f"strata ({name})": name for name in request.strata}
     least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
     try:
-        outcomes = at_horizon(table, read.sample_weight, read.y_true, request)
+        outcomes, strata = at_horizon(table, read.sample_weight, read.y_true, request)
     except InputError as problem:
         said = in_table(problem, table, names)
         argument = "strata" if said.argument.startswith("strata") else said.argument
@@ -135,7 +144,7 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
     known = outcomes.known
     if not known.size:
         raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
-    parts = bool({*request.by, *request.find} - {*request.strata})  # a stratum is no part that leaves alike
+    parts = bool({*request.by, *request.find} - {*strata})  # a stratum is no part that leaves alike
     return replace(
         read,
         y_true=outcomes.y_true[known],
@@ -143,5 +152,5 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
         sample_weight=outcomes.sample_weight[known],
         names=names,
         groups=None if read.groups is None else read.groups[known],
-        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], request.strata, parts),
+        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], strata, parts),
     )

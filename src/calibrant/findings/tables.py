@@ -21,7 +21,7 @@ from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, 
 from calibrant.door.rows import read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
-from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
+from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.tally import of_followed
@@ -178,7 +178,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
     single = rows.sample.binary and read.sample_weight is None and request.sampling_fractions is None
     groups = None if audit.n_groups is None else read.groups
-    perhaps = None if groups is not None else table.perhaps_groups(read.names.values())
+    perhaps = None if groups is not None else table.perhaps_groups(roles_of(read.names).values())
     audit = replace(
         audit,
         columns=read.names,
@@ -495,8 +495,8 @@ def audit_table(
         As for `audit`; sums in cells are tested with weights only if this is declared.
     time, event, horizon, strata, least_followed : optional
         As for `censored_outcomes`, with names of columns. Outcomes are of the event by the horizon, and weights make up
-        for rows that left before, in all segments alike. In the place of `y_true` and `sample_weight`; not with
-        `drift`.
+        for rows that left before. Segments of `by` are strata, unless too few rows of one are followed. In the place of
+        `y_true` and `sample_weight`; not with `drift`.
     max_weight : float, optional
         As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
     pos_label : label, optional

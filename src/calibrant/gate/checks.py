@@ -21,9 +21,9 @@ from calibrant.door.request import Listener
 from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
-from calibrant.findings.faults import refuse_own_columns, said_of
+from calibrant.findings.faults import refuse_own_columns, roles_of, said_of
 from calibrant.findings.matching import Source, match_found, match_given, others_in_words
-from calibrant.findings.population import in_population, roles_of
+from calibrant.findings.population import in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest

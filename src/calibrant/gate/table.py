@@ -20,7 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.dispersion import varies_together
-from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
+from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
@@ -154,7 +154,7 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
     if request.groups is not None:
         listener.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     else:
-        _say_independent(table, read.names.values(), request, listener)
+        _say_independent(table, roles_of(read.names).values(), request, listener)
     return read, read.names
 
 

@@ -195,12 +195,17 @@ def item_columns(columns: Iterable[str]) -> list[str]:
 
 
 _MODELS = ("model", "model_name", "model_id", "llm", "predictor", "classifier", "algorithm")
-_TIMES = (
-    *("time", "duration", "followup", "follow_up", "followup_time", "follow_up_time", "survival_time", "time_to_event"),
-    *("tte", "futime"),
+_UNITS = ("days", "weeks", "months", "years")
+_FOLLOWED = (
+    *("followup", "follow_up", "survival", "time_to_event", "time_to_death", "futime"),
+    *(f"{what}_{unit}" for what in ("followup", "follow_up", "survival", "surv") for unit in ("time", *_UNITS)),
 )
+_TIMES = ("time", "duration", "tte", *_FOLLOWED, *(f"time_{unit}" for unit in _UNITS), *_UNITS)
 _CENSORING = ("censored", "censoring", "is_censored", "cens")
-_EVENTS = ("event", "status", "event_observed", "event_status", "fustat", *_CENSORING)
+_EVENTS = (
+    *("event", "status", "event_observed", "event_status", "fustat"),
+    *("died", "dead", "death", "deceased", "death_event", "relapse", "relapsed", "recurrence", *_CENSORING),
+)
 _STRATA = (
     *("age_group", "age_band", "sex", "gender", "ethnicity", "race", "region", "arm", "treatment", "stage", "cohort"),
 )
@@ -218,10 +223,16 @@ def model_columns(columns: Iterable[str]) -> list[str]:
     return _named(columns, _MODELS)
 
 
-def follow_up_columns(columns: Collection[str]) -> tuple[str, str] | None:
-    """A column of times that rows were followed for, and one of how that ended, by their names."""
+def follow_up_columns(columns: Collection[str], outcome: str | None = None) -> tuple[str, str] | None:
+    """A column of times that rows were followed for, and one of how that ended, by their names.
+
+    The outcome may be called anything, where the name of the times says that rows were followed.
+    """
     times, events = _named(columns, _TIMES), _named(columns, _EVENTS)
-    return (times[0], events[0]) if times and events else None
+    if times and events:
+        return times[0], events[0]
+    followed = _named(columns, _FOLLOWED)
+    return (followed[0], outcome) if followed and outcome is not None else None
 
 
 def tells_censoring(name: str) -> bool:
