@@ -131,8 +131,6 @@ def test_names_of_follow_up_are_known(followed, time, outcome, asked):
     found = audit_table(table, y_true=outcome, **FEW).hints
     give = f"give --time {time} --event {outcome} --horizon T"
     said = f"leave out --y-true, which cannot be used with a horizon, and {give}"
-        f"leave out --y-true, which cannot be used with a horizon, and give --time {time} --event {outcome} --horizon T"
-    )
     assert (said in found.get("perhaps_followed", "")) == bool(found) == asked
     calendar = table.assign(**{time: 2010 + np.arange(N) % 9})
     assert audit_table(calendar, y_true=outcome, **FEW).hints == {}
