@@ -363,12 +363,6 @@ AUDIT = (
         Ways("name their column with drift=", "name their column with --drift"),
     ),
     Idle(
-        "drift",
-        "sample_weight",
-        "cannot be used with periods of drift: each outcome is a bet, which counts once",
-        Ways("unweighted=True leaves weights out", "--unweighted leaves weights out"),
-    ),
-    Idle(
         "nothing drawn",
         "find",
         "cannot be searched without resamples",

@@ -110,6 +110,23 @@ class SamplingFractions:
         """The prediction whose chance in the file this is."""
         return _turned(chance, self.without, self.events)
 
+    def population(self, n_rows: int, base_rate: float) -> float:
+        """Number of rows of the population that so many in the file stand for, where the population has that rate."""
+        return n_rows / (self.events * base_rate + self.without * (1.0 - base_rate))
+
+    def most_variance(self, rate: FloatArray) -> FloatArray:
+        """Largest variance of weighted outcomes, for each row of the population, where their chances have this mean.
+
+        At the chance v it is v (1 - v) ((1 - v) / f1 + v / f0). Of that this is the least concave function above.
+        """
+        without, events = self.weights
+        if events > without:
+            rate, without, events = 1.0 - rate, events, without
+        more = without - events
+        tangent = (more - events) / (2.0 * more) if more > events else 0.0  # up to it, a line from 0 is above
+        at = np.maximum(rate, tangent)
+        return np.asarray(rate * (1.0 - at) * (events + more * at))
+
     @property
     def sentence(self) -> str:
         """Say what is taken as given."""

@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.door.premises import LEAST_FOLLOWED
+from calibrant.door.weights import SamplingFractions
 from calibrant.findings.decision import (
     Answer,
     Blamed,
@@ -246,13 +247,24 @@ def code(answer: Answer, audit: AuditRecord) -> str | None:
         advised = audit.advice.code
         return advised if advised is None or audit.followed is None else _outcomes_at_horizon(audit.followed) + advised
     y_true, y_prob = (audit.columns.get(each, each) for each in ("y_true", "y_prob"))
+    more, weight = _weights_of_repair(audit, y_true)
     return (
-        "from calibrant import SegmentRecalibrator\n"
+        f"{more}from calibrant import SegmentRecalibrator\n"
         f"repair = SegmentRecalibrator({y_prob!r}, features={list(where.features)!r})\n"
         "# rows are those kept for this\n"
-        f"repair.fit(rows, rows[{y_true!r}])\n"
+        f"repair.fit(rows, rows[{y_true!r}]{weight})\n"
         "better = repair.predict_proba(new_rows)[:, 1]"
     )
+
+
+def _weights_of_repair(audit: AuditRecord, y_true: str) -> tuple[str, str]:
+    """What the repair of a segment imports, and its argument, where rows were sampled by outcome."""
+    if audit.sampling_fractions is None:
+        return "", ""
+    if "sample_weight" in audit.columns:
+        return "", f", sample_weight=rows[{audit.columns['sample_weight']!r}]"
+    without, event = SamplingFractions(*audit.sampling_fractions).weights
+    return "import numpy\n", f", sample_weight=numpy.where(rows[{y_true!r}] == 1, {event}, {without})"
 
 
 def _outcomes_at_horizon(followed: Followed) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from calibrant.door.coding import condition, equalities
 from calibrant.door.ends import Interval, in_points
 from calibrant.door.values import ReadOnly, Result
+from calibrant.door.weights import SamplingFractions
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import Verdict, asked
 from calibrant.recalibration.gain import Direction, RecalibrationGain
@@ -290,11 +291,11 @@ def blamed(audit: AuditRecord, direction: Direction | None) -> Blamed | None:
 
     Segments by name come first, for they were asked about. None is blamed where another segment, or a range of
     predictions, is proved to err in a way that it does not explain, or where calibration is not rejected. Without a
-    direction it is that of the mean error. How much weight a segment has is not kept, so that
-    none is blamed where weights differ.
+    direction it is that of the mean error. How much weight a segment has is known where weights are of sampling by
+    outcome, from its rows and its rate; none is blamed where others differ.
     """
     test = audit.tests["calibration_test"].result
-    if direction not in ("too high", "too low", None) or audit.weighted or test is None or not test.reject:
+    if direction not in ("too high", "too low", None) or _unknown_weights(audit) or test is None or not test.reject:
         return None
     low = audit.base_rate > audit.mean_prediction if direction is None else direction == "too low"
     if any((each.direction == "low") != low for each in audit.regions):
@@ -339,57 +340,71 @@ def _others_err(part: _Part, parts: list[_Part]) -> bool:
 
 def _sides(audit: AuditRecord, part: _Part) -> Blamed | None:
     """The part and the rest, if the error of all rows is the part's and the rest has none, or one within noise."""
-    n_rows, predicted, happened = part.of.n_rows, part.of.mean_prediction, part.of.base_rate
-    rest = audit.n_rows - n_rows
-    if n_rows > _MOST_ROWS * audit.n_rows:
+    predicted, happened, fractions = part.of.mean_prediction, part.of.base_rate, _fractions(audit)
+    weight, of_all = (fractions.population(each.n_rows, each.base_rate) for each in (part.of, audit))
+    rest = of_all - weight
+    if weight > _MOST_ROWS * of_all:
         return None
-    whole = audit.n_rows * (audit.base_rate - audit.mean_prediction)
-    inside = n_rows * (happened - predicted)
-    says = (audit.n_rows * audit.mean_prediction - n_rows * predicted) / rest
-    happens = (audit.n_rows * audit.base_rate - n_rows * happened) / rest
+    whole = of_all * (audit.base_rate - audit.mean_prediction)
+    inside = weight * (happened - predicted)
+    says = (of_all * audit.mean_prediction - weight * predicted) / rest
+    happens = (of_all * audit.base_rate - weight * happened) / rest
     left = abs(happens - says)
     if inside * whole <= 0.0 or abs(inside) < _MOST_ERROR * abs(whole) or left > audit.max_distance:
         return None
-    by_chance = left * rest <= _NOISE * math.sqrt(_variance(audit, rest, says))
+    by_chance = left * rest <= _NOISE * math.sqrt(_variance(audit, rest, of_all, says))
     if not by_chance and left * rest > _LEFT * abs(whole):
         return None
-    return Blamed(part.name, tuple(part.fixed), n_rows, predicted, happened, says, happens)
+    return Blamed(part.name, tuple(part.fixed), part.of.n_rows, predicted, happened, says, happens)
 
 
-def _variance(audit: AuditRecord, rest: int, says: float) -> float:
+def _variance(audit: AuditRecord, rest: float, of_all: float, says: float) -> float:
     """Of the number of events among the rest, were it calibrated, at most: by its mean, and by all predictions."""
-    table = audit.reliability
-    spread = float((table.mass * table.prediction * (1.0 - table.prediction)).sum())
-    return max(min(rest * says * (1.0 - says), audit.n_rows * spread), 0.0)
+    table, fractions = audit.reliability, _fractions(audit)
+    without, events = fractions.weights
+    v = table.prediction
+    spread = float((table.mass * v * (1.0 - v) * (events * (1.0 - v) + without * v)).sum())
+    return max(min(rest * float(fractions.most_variance(np.array(says))), of_all * spread), 0.0)
+
+
+def _unknown_weights(audit: AuditRecord) -> bool:
+    """Whether rows have weights other than those of sampling by outcome: those of a segment are not kept."""
+    return audit.weighted and audit.sampling_fractions is None
+
+
+def _fractions(audit: AuditRecord) -> SamplingFractions:
+    """The shares of rows that were kept: all, where rows were not sampled by outcome."""
+    return SamplingFractions(*(audit.sampling_fractions or (1.0, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Periods that follow one another: the first of them, their rows, and what is predicted and happens in these."""
+    """Periods that follow one another: the first of them, their rows, and what is predicted and happens in these.
+
+    `variance` is that of the error, were rows independent, at most.
+    """
 
     first: Any
     n_rows: int
     predicted: float
     happened: float
+    variance: float
 
     @classmethod
-    def of(cls, periods: Sequence[Period]) -> Stretch:
-        n_rows = sum(each.n_rows for each in periods)
+    def of(cls, periods: Sequence[Period], fractions: SamplingFractions) -> Stretch:
+        weights = [fractions.population(each.n_rows, each.base_rate) for each in periods]
+        total = sum(weights)
         says, happens = (
-            sum(each.n_rows * getattr(each, name) for each in periods) / n_rows
+            sum(weight * getattr(each, name) for weight, each in zip(weights, periods, strict=True)) / total
             for name in ("mean_prediction", "base_rate")
         )
-        return cls(periods[0].period, n_rows, says, happens)
+        n_rows = sum(each.n_rows for each in periods)
+        return cls(periods[0].period, n_rows, says, happens, float(fractions.most_variance(np.array(happens))) / total)
 
     @property
     def error(self) -> float:
         """Events per row more than predicted."""
         return self.happened - self.predicted
-
-    @property
-    def variance(self) -> float:
-        """Of the error, were rows independent, at most."""
-        return self.happened * (1.0 - self.happened) / self.n_rows
 
 
 def split_by_alarm(audit: AuditRecord) -> tuple[Stretch | None, Stretch, Stretch | None]:
@@ -399,30 +414,46 @@ def split_by_alarm(audit: AuditRecord) -> tuple[Stretch | None, Stretch, Stretch
     split have an error of their own, or hardly any: then it ended. The error began where it and all periods before are
     farthest apart; that is at the alarm, or before it.
     """
-    periods = audit.periods
+    periods, fractions = audit.periods, _fractions(audit)
     alarm = next(k for k, each in enumerate(periods) if each.reading.reject)
-    if audit.weighted or audit.n_groups is not None:  # of which no standard error is known here
-        return Stretch.of(periods[:alarm]) if alarm else None, Stretch.of(periods[alarm:]), None
-    turn = _turn(periods, alarm + 1, len(periods), alarm, len(periods)) or len(periods)
-    after = Stretch.of(periods[turn:]) if turn < len(periods) else None
+
+    def stretch(first: int, last: int) -> Stretch | None:
+        return Stretch.of(periods[first:last], fractions) if first < last else None
+
+    def split(first: int, last: int, low: int, high: int) -> int | None:
+        return _turn(periods, fractions, first, last, low, high)
+
+    end = len(periods)
+    if _without_errors(audit):
+        return stretch(0, alarm), Stretch.of(periods[alarm:], fractions), None
+    turn = split(alarm + 1, end, alarm, end) or end
+    after = stretch(turn, end)
     if after is not None and abs(after.error) > audit.max_distance:
-        return Stretch.of(periods[:turn]), after, None
-    start = _turn(periods, 1, alarm + 1, 0, turn) or alarm
-    return Stretch.of(periods[:start]) if start else None, Stretch.of(periods[start:turn]), after
+        return stretch(0, turn), after, None
+    start = split(1, alarm + 1, 0, turn) or alarm
+    return stretch(0, start), Stretch.of(periods[start:turn], fractions), after
 
 
-def _turn(periods: Sequence[Period], first: int, last: int, low: int, high: int) -> int | None:
+def _without_errors(audit: AuditRecord) -> bool:
+    """Whether no standard error of periods is known here: of groups, and of weights but those of outcomes."""
+    return _unknown_weights(audit) or audit.n_groups is not None
+
+
+def _turn(
+    periods: Sequence[Period], fractions: SamplingFractions, first: int, last: int, low: int, high: int
+) -> int | None:
     """Of splits from `first` on and before `last`, of periods between two, the one whose sides are farthest apart.
 
     None where that is not by 4 standard errors. Cost: linear in the number of periods.
     """
     part = periods[low:high]
-    rows = np.array([each.n_rows for each in part], np.float64)
+    rows = np.array([fractions.population(each.n_rows, each.base_rate) for each in part])
     rates = np.array([(each.mean_prediction, each.base_rate) for each in part]).T
     sums = np.cumsum(np.stack([rows, *rows * rates]), axis=1)
     before = sums[:, first - low - 1 : last - low - 1]
     sides = before, sums[:, -1:] - before
-    errors, variances = zip(*(((h - p) / n, h / n * (1.0 - h / n) / n) for n, p, h in sides), strict=True)
+    most = fractions.most_variance
+    errors, variances = zip(*(((h - p) / n, most(h / n) / n) for n, p, h in sides), strict=True)
     apart = np.abs(errors[1] - errors[0]) / np.maximum(np.sqrt(np.maximum(variances[0] + variances[1], 0.0)), _NONE)
     if not apart.size or apart.max() <= _APART:
         return None
@@ -440,7 +471,7 @@ def since(audit: AuditRecord, direction: Direction | None) -> Stretch | None:
     Before them the mean error is within what is too small to matter, and by 4 standard errors another than since. Of
     groups and weights no standard error is known here, and a shift alone is seen: then nothing is said.
     """
-    if direction not in ("too high", "too low", None) or audit.weighted or audit.n_groups is not None:
+    if direction not in ("too high", "too low", None) or _without_errors(audit):
         return None
     if not any(each.reading.reject for each in audit.periods):
         return None

@@ -54,9 +54,9 @@ def _with_segments(table: Table, names: Mapping[str, str], audit: Audit, request
     from calibrant.tables.frames import groups_of
 
     keys, rows, of_rows = [*request.by, *_group_column(audit)], None, (table, names)
-    seen = audit.sampling_fractions if audit.n_groups is None else None  # in weights too
-    if request.horizon is not None or request.sampling_fractions is not None or seen is not None:
-        population = in_population(table, audit.columns, request, keys, "by", seen)
+    fractions = _fractions(audit)
+    if request.horizon is not None or fractions is not None:
+        population = in_population(table, audit.columns, request, keys, "by", fractions)
         of_rows, rows = (population.table, population.names), _rows_of(population, audit, request)
     segments, weightless = segments_of_groups(
         groups_of(*of_rows, keys, RESOLUTION, exclude_bad=request.exclude_bad),
@@ -80,12 +80,13 @@ def _periods(
     assert request.drift is not None
     grouped, exclude_bad = audit.n_groups is not None, request.exclude_bad
     keys, of_rows = [request.drift, *_group_column(audit)], (table, names)
-    if request.sampling_fractions is not None:
-        population = in_population(table, audit.columns, request, keys, "drift")
+    fractions = _fractions(audit)
+    if fractions is not None:
+        population = in_population(table, audit.columns, request, keys, "drift", fractions)
         of_rows = population.table, population.in_file
     sums = partial(groups_of, *of_rows, keys, exclude_bad=exclude_bad, option="drift")
     periods = drift.periods_of_groups(sums(drift.RESOLUTION), request.level, grouped=grouped, exclude_bad=exclude_bad)
-    if request.sampling_fractions is not None:
+    if fractions is not None:
         weighted = groups_of(population.table, population.names, keys[:1], drift.RESOLUTION, option="drift")
         periods = drift.in_population(periods, weighted)
     if request.reference is not None:
@@ -109,6 +110,11 @@ def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: Audi
         return found_in_table(table, as_weights(columns), search)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, audit.columns)) from None
+
+
+def _fractions(audit: Audit) -> tuple[float, float] | None:
+    """The shares of rows that were kept by outcome: given, or seen in weights of rows that are in no groups."""
+    return audit.sampling_fractions if audit.fractions_given or audit.n_groups is None else None
 
 
 def _group_column(audit: Audit) -> list[str]:

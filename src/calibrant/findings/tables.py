@@ -18,7 +18,7 @@ from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
-from calibrant.door.rows import read_units
+from calibrant.door.rows import Rows, read_units
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns, roles_of
@@ -169,12 +169,12 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     refuse_own_columns(read.names, groups=[request.groups])
     say_guessed(read.names, read.guessed, listener.note)
     say_excluded(read.n_excluded, listener)
-    _check_drift(request, read.names)
     listener.stage("Pooling")
     try:
         columns, trials, rows = _given(read, request)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
+    _check_drift(request, read.names, rows.rows)
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
     single = rows.sample.binary and read.sample_weight is None and request.sampling_fractions is None
     groups = None if audit.n_groups is None else read.groups
@@ -247,14 +247,25 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
     return with_outcomes(table, read, request, request.horizon)
 
 
-def _check_drift(request: AuditRequest, names: Mapping[str, str]) -> None:
-    """Refuse weights: the evidence of drift has no place for them."""
-    if request.drift and "sample_weight" in names:
-        from calibrant.drift.periods import SINGLE
+def _check_drift(request: AuditRequest, names: Mapping[str, str], rows: Rows | None = None) -> None:
+    """Refuse weights where drift is asked for: its evidence has a place for those of sampling by outcome alone.
 
-        column = names["sample_weight"]
-        ways = Ways("unweighted=True leaves them out", "--unweighted leaves them out")
-        raise InputError("drift", f"{SINGLE}, and column {column!r} holds weights", allowed=ways)
+    `rows` are those that were read, None where they were summed.
+    """
+    if not request.drift or "sample_weight" not in names:
+        return
+    from calibrant.drift.periods import SINGLE
+
+    if rows is None or rows.fractions is None or rows.group is not None:
+        ways = Ways(
+            "unweighted=True leaves them out; rows sampled by outcome need sampling_fractions as well",
+            "--unweighted leaves them out; rows sampled by outcome need --sampling-fractions as well",
+        )
+        problem = f"{SINGLE}, and column {names['sample_weight']!r} holds weights"
+        raise InputError("drift", problem, allowed=ways)
+    if request.reference is not None:
+        problem = "cannot be used with weights of sampling by outcome: rates are compared as they are in the file"
+        raise InputError("reference", problem, allowed=Ways("leave reference out", "leave --reference out"))
 
 
 def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last: bool) -> Audited:

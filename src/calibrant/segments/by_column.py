@@ -560,18 +560,21 @@ class SegmentRows:
         for i in used:
             rows = self.rows.take(order[ends[i] : ends[i + 1]])
             try:
-                results[i] = calibration_test_on_rows(rows, level, n_resamples, self.seed), self._reach(rows)
+                test = calibration_test_on_rows(rows, level, n_resamples, self.seed)
+                results[i] = test, self._reach(rows), int(((rows.y_prob > 0.0) & (rows.y_prob < 1.0)).sum())
             except InputError:  # too few
                 continue
         if not results:
             return segments
         from scipy.stats import false_discovery_control
 
-        qvalue = dict(zip(results, false_discovery_control([each.pvalue for each, _ in results.values()]), strict=True))
+        pvalues = [each.pvalue for each, *_ in results.values()]
+        qvalue = dict(zip(results, false_discovery_control(pvalues), strict=True))
         far = math.sqrt(2.0 * math.log(2.0 * len(results) / level))
         tested = list(segments)
-        for i, (result, error) in results.items():
+        for i, (result, error, n_between) in results.items():
             each, region = segments[i], result.region
+            of_all = region is None or region.n_rows == n_between
             assert each is not None
             mean = each.mean_prediction
             tested[i] = replace(
@@ -581,7 +584,7 @@ class SegmentRows:
                 qvalue=float(qvalue[i]),
                 reject=bool(qvalue[i] <= level),
                 direction=("too low" if each.bias > 0.0 else "too high") if region is None else region.direction,
-                where=(0.0, 1.0) if region is None else _range_ends(region.low, region.high),
+                where=(0.0, 1.0) if region is None or of_all else _range_ends(region.low, region.high),
             )
         return tested
 

@@ -216,7 +216,7 @@ class InDuckDB(Table):
             relation = self._rows(list(names.values()), features)
             numbers = self._numbers(relation, names)
             relation = self.format.typed_keys(relation, features, option)
-            told_apart = option in ("by", "items")  # by each value as it is written, as `groups` has them
+            told_apart = option in ("by", "drift", "items")  # by each value as it is written, as `groups` has them
             keys = features_of(relation, features, option, as_text=self.format.text_keys and not told_apart)
             if exclude_bad:
                 arrays, good = fetch_good(relation, numbers, self.path)
