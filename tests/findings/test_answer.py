@@ -563,6 +563,7 @@ def test_a_part_is_to_blame_for_half_the_error_or_more_where_the_rest_errs_by_ch
     rate = (rows * happened + (1000 - rows) * elsewhere) / 1000
     table = SimpleNamespace(mass=np.ones(1), prediction=np.array([0.5]))
     audited = SimpleNamespace(n_rows=1000, mean_prediction=0.5, base_rate=rate, max_distance=0.05, reliability=table)
+    audited.sampling_fractions = None
     part = SimpleNamespace(
         name="a", fixed={"part": "a"}, of=SimpleNamespace(n_rows=rows, mean_prediction=0.5, base_rate=happened)
     )
@@ -644,7 +645,7 @@ def days(chance, rows, alarm, predicted=0.3, limit=0.02):
         for k, n in enumerate(events.tolist())
         for reading in [SimpleNamespace(reject=k >= alarm)]
     ]
-    return SimpleNamespace(periods=periods, max_distance=limit, weighted=False, n_groups=None)
+    return SimpleNamespace(periods=periods, max_distance=limit, weighted=False, n_groups=None, sampling_fractions=None)
 
 
 @examples(300)

@@ -13,7 +13,7 @@ from calibrant import audit
 from calibrant.door.ends import confidence
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.regions import Region
+from calibrant.findings.regions import Places, Region, large_ones
 from calibrant.findings.reliability import _agreed, fitted_curve, reliability
 from calibrant.recalibration.gain import direction_of
 from tests.strategies import examples
@@ -123,6 +123,37 @@ def test_a_direction_is_never_named_against_the_ranges(direction, errors):
         "not confident enough": sorted(low) == low,
     }
     assert found == (direction if allowed.get(direction, True) else None)
+
+
+@pytest.mark.slow
+def test_rare_events_have_the_direction_of_the_ranges():
+    """Too high above .04 and too low below, where most rows are: the curves alone say too high, and ranges both."""
+    both = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        odds = rng.normal(-3.2, 1.0, 170_000)
+        y = (rng.random(odds.size) < expit(odds)) * 1
+        kept = rng.random(odds.size) < np.where(y == 1, 1.0, 0.1)
+        rows = Rows.of(y[kept], expit(-3.2 + 1.7 * (odds[kept] + 3.2)), None, sampling_fractions={0: 0.1, 1: 1.0})
+        curve = fitted_curve(rows.sample, rows)
+        found = reliability(rows.sample, 0.05, rows, curve=curve)
+        if len({each.direction for each in large_ones(found.regions)}) == 2:
+            assert direction_of(curve, 0.05) == "too high"
+            assert found.direction == "too confident"
+            both += 1
+    assert both >= 2
+
+
+def test_other_ranges_are_told_where_they_have_nearly_all_rows():
+    def told(*errors, share):
+        regions = tuple(Region(k / 9, k / 9 + 0.1, 0.0, 0.0, e, None, 10, share, 3.0) for k, e in enumerate(errors))
+        places = Places(None, regions, 0.5, 0.5, 100, classes=False)
+        return places.sentence(places.examples())
+
+    assert told(0.3, -0.3, 0.1, share=0.32).endswith(". Other ranges are too low.")
+    assert told(0.3, -0.3, 0.1, -0.1, share=0.24).endswith(". Other ranges err both ways.")
+    assert told(0.3, -0.3, 0.1, share=0.2).endswith(". Which way other predictions err is not clear.")
+    assert told(0.3, -0.3, share=0.5).endswith(". Which way other predictions err is not clear.")
 
 
 def directions_of(errors):

@@ -261,7 +261,12 @@ def said_by(table, path, *options, **asked):
     ("fault", "options", "python", "command"),
     [
         ({"w": [1, 2]}, {}, "leave them out with unweighted=True", "leave them out with --unweighted"),
-        ({"sample_weight": [1, 2]}, {"drift": "day"}, "unweighted=True leaves", "--unweighted leaves"),
+        (
+            {"label": [0, 1, 1], "score": [0.2, 0.7, 0.6], "day": [0, 1, 2], "sample_weight": [1, 2, 3]},
+            {"drift": "day"},
+            "unweighted=True leaves them out; rows sampled by outcome need sampling_fractions as well",
+            "--unweighted leaves them out; rows sampled by outcome need --sampling-fractions as well",
+        ),
         ({"score": [0.5, None]}, {}, "every row needs a value, or exclude_bad=True", "or --exclude-bad leaves"),
         ({"score": [0.5, math.inf]}, {}, "must be finite, or exclude_bad=True leaves", "or --exclude-bad leaves"),
         ({"score": [0.5, None]}, {"by": "day"}, "exclude_bad=True", "--exclude-bad"),

@@ -226,9 +226,16 @@ class Places:
             if not examples:
                 return "Not calibrated, though no range of predictions stands out."
             near = [f"too {each.direction} {self._near(each)}" for each in examples]
-            return f"{'; '.join(near).capitalize()}. Which way other predictions err is not clear."
+            return f"{'; '.join(near).capitalize()}. {self._others(examples)}"
         way = f"Slightly {self.way[0].lower()}{self.way[1:]}" if slightly else self.way
         return f"{way}{self._for_example(examples)}."
+
+    def _others(self, examples: tuple[Region, ...]) -> str:
+        """Which way predictions err that are no example: as their ranges tell, where these have nearly all rows."""
+        sides = {each.direction for each in self.regions if each not in examples}
+        if not sides or sum(each.share for each in self.regions) <= _MOST:
+            return "Which way other predictions err is not clear."
+        return "Other ranges err both ways." if len(sides) > 1 else f"Other ranges are too {min(sides)}."
 
     @property
     def way(self) -> str:

@@ -49,6 +49,7 @@ _NARROW = 0.25  # predictions in a narrower range fill the axis
 _STRETCHED = 0.0025  # share of the weight on either side that does not stretch the axis
 _BEYOND = 0.1  # of a row: nearer to 0 and 1 than this over all rows, predictions share one point
 _SOME = 16  # of them are read
+_SAME = 1e-9  # of log-odds: a cell's mean is rounded
 _SCALE = 2.0**64  # without rounding: among the smallest doubles steps would be rounded
 
 
@@ -154,7 +155,7 @@ def reliability(
         points.mass,
         points.rows,
         why_not,
-        _agreed(direction_of(curve, level), regions),
+        _direction(curve, level, regions),
         regions,
     )
 
@@ -175,12 +176,38 @@ def _isotonic(points: _Points, corp: CorpDecomposition) -> FloatArray:
 _SIDES: dict[str, Direction] = {"l": "too low", "h": "too high", "lh": "too confident", "hl": "not confident enough"}
 
 
+def _direction(curve: AveragedCurve, level: float, regions: tuple[Region, ...]) -> Direction | None:
+    """The direction that fits the ranges; where these err to both sides, that of their sides.
+
+    It is stated if at least 1 - level of the drawn curves err as all of these ranges do. Of rare events one side may
+    have little of the error, and most of the rows: then curves alone name the other side, and the ranges both.
+    """
+    direction = _agreed(direction_of(curve, level), regions)
+    sides = _sides_of(regions)
+    if direction is not None or len(sides) < 2:
+        return direction
+    cells = curve.cells_
+    error = expit(curve.curves(cells.x, _DRAWS, np.random.default_rng(_SEED))) - expit(cells.x)
+    right = np.ones(_DRAWS, np.bool_)
+    for each in large_ones(regions):
+        low, high = curve.log_odds(np.array([each.low, each.high]))
+        first = min(int(np.searchsorted(cells.x, low - _SAME)), cells.x.size - 1)
+        inside = slice(first, max(first + 1, int(np.searchsorted(cells.x, high + _SAME, side="right"))))
+        right &= (error[:, inside] @ cells.mass[inside] > 0.0) == (each.direction == "low")
+    return _SIDES.get(sides, "uneven") if right.mean() >= 1.0 - level else None
+
+
 def _agreed(direction: Direction | None, regions: tuple[Region, ...]) -> Direction | None:
     """The direction, unless ranges that hold a tenth of the largest error err otherwise: then none is stated."""
-    sides = "".join(each.direction[0] for each in sorted(large_ones(regions), key=lambda each: each.low))
-    sides = "".join(side for k, side in enumerate(sides) if k == 0 or sides[k - 1] != side)
+    sides = _sides_of(regions)
     fits = direction in (None, "uneven") or sides in "".join(key for key, name in _SIDES.items() if name == direction)
     return direction if fits else None
+
+
+def _sides_of(regions: tuple[Region, ...]) -> str:
+    """The sides of ranges that hold a tenth of the largest error, from the lowest on, each once until it changes."""
+    sides = "".join(each.direction[0] for each in sorted(large_ones(regions), key=lambda each: each.low))
+    return "".join(side for k, side in enumerate(sides) if k == 0 or sides[k - 1] != side)
 
 
 def fitted_curve(sample: Sample, rows: Rows | None) -> AveragedCurve:
@@ -200,7 +227,7 @@ def places_of(sample: Sample, rows: Rows | None, curve: AveragedCurve, level: fl
     unit, predicted = unit_of(rows), min(1.0, dot(sample.mass(), sample.prediction))
     regions = regions_of(sample, curve, level, unit)
     happened = min(1.0, max(0.0, predicted + float(sample.residual().sum())))
-    direction = _agreed(direction_of(curve, level), regions)
+    direction = _direction(curve, level, regions)
     return Places(direction, regions, predicted, happened, sample.n_rows, classes, unit)
 
 
