@@ -8,7 +8,15 @@ import pytest
 from scipy.special import expit
 from typer.testing import CliRunner
 
-from calibrant import InputError, audit, audit_table, calibration_gate, calibration_test, censored_outcomes
+from calibrant import (
+    InputError,
+    audit,
+    audit_table,
+    calibration_gate,
+    calibration_test,
+    censored_outcomes,
+    compare_calibration,
+)
 from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
@@ -16,7 +24,7 @@ from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.comparison import compare
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
-from calibrant.inference import regret_bounds
+from calibrant.inference import compare_all, regret_bounds
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
 from calibrant.segments import find_segments
 from calibrant.tables.frames import OpenedFrame
@@ -226,14 +234,50 @@ def kept_by_outcome():
     return pd.DataFrame({"y_true": y, "p": p, "q": p / (p + (1.0 - p) * 0.1)})[kept]
 
 
-def test_rows_kept_by_outcome_are_not_compared_as_if_they_were_all():
-    # The predictor that is wrong in the population, and right in the file, was "better calibrated".
+def test_rows_kept_by_outcome_are_compared_as_the_population():
+    # The predictor that is wrong in the population, and right in the file, was "better calibrated"; then none was.
     frame = kept_by_outcome()
     fractions = {0: 0.1, 1: 1.0}
     found = audit_table(frame, y_true="y_true", y_prob=["p", "q"], sampling_fractions=fractions, n_resamples=39)
-    assert found.result is None
-    assert "single, unweighted rows" in found.headline
+    weight = np.where(frame["y_true"] == 1, 1.0, 10.0)
+    columns, options = (
+        (frame[name] for name in ("y_true", "p", "q")),
+        {"n_resamples": 199, "random_state": found.seed},
+    )
+    python = compare_calibration(*columns, sample_weight=weight, **options)
+    assert found.result.pvalue == python.pvalue
+    assert found.headline.startswith("p is better calibrated than q on the same ")
     assert found.audits[0].smooth_calibration_error < 0.1 * found.audits[1].smooth_calibration_error
+
+
+def test_forecasts_of_weighted_or_followed_rows_are_compared_by_their_weights():
+    rng = np.random.default_rng(8)
+    p = rng.beta(2.0, 3.0, 1_500)
+    y = (rng.random(p.size) < p) * 1
+    frame = pd.DataFrame({"y_true": y, "p": p, "q": p**0.4, "r": p**2, "w": rng.uniform(1.0, 3.0, p.size)})
+    of = {"y_prob": ["p", "q", "r"], "n_resamples": 39, "random_state": 0}
+    weighted = audit_table(frame, y_true="y_true", sample_weight="w", **of)
+    python = compare_all(
+        y, {name: frame[name] for name in "pqr"}, sample_weight=frame["w"], n_resamples=199, random_state=0
+    )
+    assert [each.pvalue for each in weighted.pairs.pairs.values()] == [each.pvalue for each in python.pairs.values()]
+    assert weighted.headline.startswith("p is better calibrated than all others")
+    alone = audit_table(frame, y_true="y_true", y_prob="p", sample_weight="w", n_resamples=39)
+    told = " ".join(alone.summary().split())
+    assert "Assumed: rows are independent; rows are weighted by w, and these weights are right." in told
+    frame = frame.assign(time=np.where(y == 1, 1.0, rng.uniform(1.5, 4.0, p.size)), died=y).drop(
+        columns=["y_true", "w"]
+    )
+    followed = audit_table(frame, time="time", event="died", horizon=2.0, **of)
+    known = censored_outcomes(frame["time"], frame["died"], horizon=2.0)
+    python = compare_all(
+        known.y_true,
+        {name: frame[name] for name in "pqr"},
+        sample_weight=known.sample_weight,
+        n_resamples=199,
+        random_state=0,
+    )
+    assert followed.pairs.values == pytest.approx(python.values)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import seeded
-from calibrant.door.columns import IntArray
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import as_points, confidence, in_points, in_short
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
@@ -309,6 +309,8 @@ def compare(
     rows: Sequence[Rows | None],
     *,
     groups: Sequence[IntArray | None] = (),
+    weight: FloatArray | None = None,
+    outcome_free: bool = False,
     match: Match | None = None,
     explicit: bool = False,
     unmatched: str | None = None,
@@ -318,9 +320,9 @@ def compare(
 ) -> Comparison:
     """Set audits side by side; where all are of the same rows or items, in the same groups, test the differences.
 
-    `match` says which rows are of the same items, if that is known; `explicit` that the user said how. `unmatched` says
-    why rows are not compared, whatever their outcomes; `logs` that they have no columns. Raises InputError if items
-    were given without effect.
+    `weight` is that of the rows of all, and `outcome_free` says that it tells no outcomes. `match` says which rows are
+    of the same items, if that is known; `explicit` that the user said how. `unmatched` says why rows are not compared,
+    whatever their outcomes; `logs` that they have no columns. Raises InputError if items were given without effect.
     """
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
@@ -330,7 +332,7 @@ def compare(
     result = pairs = None
     if why_not is None:
         try:
-            result, pairs = _test(names, same, level, seed)
+            result, pairs = _test(names, same, level, seed, weight, outcome_free=outcome_free)
         except InputError as problem:
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None
@@ -383,7 +385,13 @@ def _in_one_order(
 
 
 def _test(
-    names: Sequence[str], same: _SameRows, level: float, seed: int | None
+    names: Sequence[str],
+    same: _SameRows,
+    level: float,
+    seed: int | None,
+    weight: FloatArray | None,
+    *,
+    outcome_free: bool,
 ) -> tuple[ComparisonResult | None, PairwiseComparison | None]:
     """The comparison of two, or of every pair of more, with one outcome of each row or with those of each file."""
     rows, own = cast("Sequence[Rows]", same.rows), same.n_items is not None
@@ -395,6 +403,7 @@ def _test(
         "n_resamples": enough,
         "random_state": seed,
         **({"items": IN_ORDER} if own else {}),
+        **({} if weight is None else {"sample_weight": weight, "outcome_free_weights": outcome_free}),
     }
     outcomes, predictions = ({name: each[k] for name, each in zip(names, rows, strict=True)} for k in (0, 1))
     if n_pairs > 1:

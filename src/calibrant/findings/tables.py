@@ -20,6 +20,7 @@ from calibrant.door.errors import InputError, Ways
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
 from calibrant.door.rows import Rows, read_units
 from calibrant.door.values import counted
+from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, searchable
@@ -60,6 +61,21 @@ class Audited:
     rows: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
     groups: npt.NDArray[Any] | None = None
     columns: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None] | None = None
+
+    @property
+    def single(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        """Outcomes and predictions of its rows, if read whole and single, with weights or without."""
+        if self.columns is None or self.audit.trials or self.audit.rates:
+            return self.rows
+        return self.columns[0], self.columns[1]
+
+    @property
+    def weight(self) -> npt.NDArray[Any] | None:
+        """Weights of these rows, of fractions too; None where they are equal."""
+        fractions = self.audit.sampling_fractions
+        if self.single is None or self.columns is None or self.columns[2] is not None or fractions is None:
+            return None if self.single is None or self.columns is None else self.columns[2]
+        return SamplingFractions(*fractions).weight_of(self.columns[0])
 
     def certificate(self) -> Certificate:
         """Make the certificate of the audit's distances. It names the columns as the file does."""
@@ -652,9 +668,16 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
         rest = tuple(each for each in audit.audit.not_looked_at if each not in forecasts)
         audited.append(replace(audit, audit=replace(audit.audit, not_looked_at=rest)))
     listener.stage("Comparison")
-    audits, rows = [each.audit for each in audited], [each.rows for each in audited]
-    groups = [each.groups for each in audited]
-    comparison = compare(forecasts, audits, rows, groups=groups, level=request.level, seed=shared)
+    comparison = compare(
+        forecasts,
+        [each.audit for each in audited],
+        [each.single for each in audited],
+        groups=[each.groups for each in audited],
+        weight=audited[0].weight,
+        outcome_free=request.outcome_free_weights,
+        level=request.level,
+        seed=shared,
+    )
     refuse_idle_seed(comparison, request.explicit)
     return comparison
 
