@@ -581,7 +581,7 @@ def _how_known(audit: AuditRecord) -> list[str]:
             return [f"{alike} and prediction"]
         elsewhere = "" if "perhaps_strata" in audit.hints else " (if not, name columns that tell it: --strata)"
         return [f"{alike}, prediction and segment{elsewhere}"]
-    if audit.sampling_fractions is None and audit.weighted:
+    if audit.sampling_fractions is None and audit.weighted and not audit.trials:
         by = f" by {audit.columns['sample_weight']}" if "sample_weight" in audit.columns else ""
         return [f"rows are weighted{by}, and these weights are right"]
     if audit.sampling_fractions is None:
