@@ -451,3 +451,17 @@ def test_a_stratum_without_a_value_is_said_once():
     with pytest.raises(InputError) as told:
         audit_table(frame, time="t", event="e", horizon=20.0, strata="sex", n_resamples=0)
     assert str(told.value) == "strata: column 'sex', rows counted from 0: row 3 has no value"
+
+
+def test_refusals_of_weights_name_the_fractions():
+    # The road that works was not named: --unweighted alone led to a false result, and --sample-weight to a refusal.
+    y, v, w = thinned(3, 2_000)
+    table = pd.DataFrame({"y": y, "p": v, "w": w})
+    of = {"y_true": "y", "y_prob": "p"}
+    with pytest.raises(InputError, match="rows sampled by outcome need --sampling-fractions as well"):
+        gated(table, max_distance=0.1, **of)
+    fractions = {0: 0.1, 1: 1.0}
+    with pytest.raises(InputError, match="give unweighted=True in its place"):
+        audit_table(table, sample_weight="w", sampling_fractions=fractions, **of)
+    gated(table, max_distance=0.1, unweighted=True, sampling_fractions=fractions, **of)
+    audit_table(table, unweighted=True, sampling_fractions=fractions, n_resamples=39, **of)

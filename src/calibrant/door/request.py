@@ -398,7 +398,12 @@ AUDIT = (
         "cannot be used with sampling fractions: rates are compared as they are in the file",
         Ways("leave reference out", "leave --reference out"),
     ),
-    Idle("fractions", "sample_weight", "cannot be used with sampling fractions, which are weights themselves"),
+    Idle(
+        "fractions",
+        "sample_weight",
+        "cannot be used with sampling fractions, which are weights themselves",
+        Ways("give unweighted=True in its place", "give --unweighted in its place"),
+    ),
     Idle("unweighted rows", "outcome_free_weights", "has no effect: there are no weights"),
     Idle("grouped", "outcome_free_weights", "has no effect: of rows in groups the signs of groups are drawn"),
     Idle("nothing tested", "outcome_free_weights", "has no effect: nothing is drawn without resamples"),

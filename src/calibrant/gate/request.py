@@ -64,7 +64,12 @@ GATE = (
     Idle("trials", "sample_weight", "cannot be used with --trials, itself a column of weights"),
     Idle("trials", "sampling_fractions", OF_SINGLE),
     *CENSORED,
-    Idle("fractions", "sample_weight", "cannot be used with --sampling-fractions, which are weights themselves"),
+    Idle(
+        "fractions",
+        "sample_weight",
+        "cannot be used with --sampling-fractions, which are weights themselves",
+        "give --unweighted in its place",
+    ),
     Idle("fractions", "max_weight", "has no effect: --sampling-fractions say what a row can weigh"),
     Idle("segments", "trials", _SEGMENTS, "write each trial as a row"),
     Idle("baseline", "sample_weight trials groups sampling_fractions horizon", _BASELINE),

@@ -46,7 +46,7 @@ from calibrant.tables import table as tables
 from calibrant.tables.columns import may_hold_weights
 
 _BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
-_LEFT_OUT = "or leave them out with --unweighted"
+_LEFT_OUT = "or leave them out with --unweighted (rows sampled by outcome need --sampling-fractions as well)"
 
 
 Read = tables.Columns | CalibrationSketch
