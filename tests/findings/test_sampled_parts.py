@@ -61,7 +61,7 @@ def test_the_segment_that_carries_the_error_is_corrected_alone(segment, how):
     assert found.answer.headline.startswith("Too low for region = S")
     assert "kind = a alone (SegmentRecalibrator)" in found.answer.details[-1]
     names = {"rows": segment, "new_rows": segment}
-    exec(code(found), names)
+    exec(code(found.answer, found), names)
     better = names["better"]
     # Without weights the same lines would make it .3 too high. Shrunk to no correction, they leave a little.
     assert abs(mean_error(segment[off], better[off])) < 0.2 * (where.happened - where.predicted)
