@@ -222,7 +222,7 @@ def censored_in_groups(sizes, off):
             r"Too high on average: for every 100 events predicted \d+ happened, .* \(100 is right; 95% confidence\)\.",
             [
                 "How large an error may hide is not known",
-                r"Events come from too few groups \(worth \d+; 30 needed\)\.",
+                r"Events come from too few groups \(there are 12, and about \d+ like these are needed\)\.",
                 r"Do: collect rows of about \d+ more groups\. Until then correct level and slope alone",
             ],
         ),
@@ -244,6 +244,29 @@ def test_censored_rows_in_few_groups_are_answered_by_level_and_slope(sizes, off,
     assert len(found.details) == len(details)
     for said, expected in zip(found.details, details, strict=True):
         assert re.match(expected, said)
+
+
+@pytest.mark.slow
+def test_few_groups_are_told_by_one_number_with_and_without_the_most_that_one_weighs():
+    # With it there were three: "worth 7; 30 needed", and 7,100 groups for the limit.
+    rng = np.random.default_rng(1)
+    hospital = np.repeat(np.arange(8), 200)
+    p = 1.0 / (1.0 + np.exp(1.0 - rng.standard_normal(hospital.size)))
+    for off in (0.0, 1.5):
+        chance = 1.0 / (1.0 + np.exp(off - np.log(p / (1.0 - p))))
+        y = rng.random(hospital.size) < chance
+        alone, bounded = (
+            audit(y, p, groups=hospital, max_weight=most, random_state=0).answer for most in (None, 250.0)
+        )
+        for found in (alone, bounded):
+            said = " ".join((found.headline, *found.details))
+            needed = int(re.search(r"there are 8, and about (\d+) like these are needed", said).group(1))
+            more = set(re.findall(r"([0-9,]+) more groups", said))
+            assert more <= {str(needed - 8)}
+            assert "in all" not in said
+            assert "worth" not in said
+        assert alone.details[-1] == bounded.details[-1]
+    assert alone.direction == "too high"
 
 
 def test_every_screen_says_what_to_do_where_nothing_was_tested():

@@ -1,6 +1,7 @@
 """The examiners' cases of rows that were sampled, weighted, followed or grouped: what audits said of them wrongly."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -200,7 +201,7 @@ def test_rows_to_collect_are_counted_as_they_come():
     lost = check_opened(OpenedFrame(frame), GateRequest(max_regret=0.05, **how), Listener())
     assert f"{at.size} of 900 rows known" in lost.headline
     grouped = audit_table(frame, **how, groups="site", max_weight=150.0, **FEW)
-    assert "collect rows of far more groups than these " in grouped.answer.details[-1]
+    assert re.search(r"collect rows of about \d+ more groups \(column site\)", grouped.answer.details[-1])
 
 
 def test_strata_may_be_several_columns():

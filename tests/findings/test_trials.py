@@ -1,6 +1,7 @@
 """Rows of trials: one answer by every road, the arrays' own; where rows are not read, they are refused by name."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -70,6 +71,11 @@ def test_outcomes_of_a_row_that_vary_together_are_noticed():
     gated = check_opened(OpenedFrame(table), request, Listener())
     assert gated.premises.trials_vary
     assert gated.summary().count("Outcomes of one row vary more than") == 1
+    # With a limit on the regret nothing was said of it.
+    regret = check_opened(OpenedFrame(table), replace(request, max_distance=None, max_regret=0.3), Listener())
+    assert regret.premises.trials_vary
+    assert regret.summary().count("Outcomes of one row vary more than") == 1
+    assert regret.premises.entries["trials_vary"] == gated.premises.entries["trials_vary"]
 
 
 def test_the_most_that_a_row_of_trials_can_weigh_is_told_in_outcomes():

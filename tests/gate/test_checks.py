@@ -49,7 +49,7 @@ DRAWN = np.random.default_rng(1).random(6_000)
 CALIBRATED = (DRAWN < ROWS) * 1
 BENT = (DRAWN < ROWS**3) * 1
 SINGLE = "cannot be combined with --baseline yet: it takes single, independent rows"
-GROUPED = "cannot be combined with --by or --find, which take rows with an outcome each; write"
+GROUPED = "cannot be combined with --by or --find, which take rows with an outcome each"
 PLACE = np.where(np.arange(6_000) % 3 == 0, "north", "south")
 
 
@@ -749,7 +749,7 @@ def test_no_result_of_an_earlier_run_passes_for_the_one_of_today(tmp_path, rows,
         page.write_text(earlier)
         assert run(rows, "--max-distance", 0.1, "--summary", summary, *more).exit_code == 2
         done = RUN.invoke(app, ["audit", str(rows), "--html", str(page), "--json", *more])
-        assert (done.exit_code, done.stdout) == (2, "")
+        assert (done.exit_code, list(json.loads(done.stdout))) == (2, ["title", "error"])
         why = done.stderr.removeprefix("calibrant: ").partition(";")[0].strip()
         added = summary.read_text().removeprefix(before)
         assert added.startswith("## No verdict of ")

@@ -28,7 +28,7 @@ def found(off, pvalue):
         features={"f": [f"f = {k}" for k in range(off.shape[0])], "g": [f"g = {k}" for k in range(off.shape[1])]},
         made_of=[((0, int(i)), (1, int(j))) for i, j in zip(rows, columns, strict=True)],
         tested=np.stack([10.0 ** np.arange(1, off.size + 1), off.ravel(), pvalue.ravel()], axis=1),
-        segments=[SimpleNamespace(n_rows=10, bias=0.1)],
+        segments=[SimpleNamespace(n_rows=10, bias=0.1, n_unknown=0)],
     )
 
 

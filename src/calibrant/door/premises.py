@@ -56,6 +56,8 @@ class Followed(Result):
         none where all rows are taken alike.
     in_segments : bool
         Whether segments of other columns are looked at, which are taken to leave alike.
+    n_unknown_groups : int
+        Groups without a row whose outcome is known.
     """
 
     horizon: float
@@ -65,6 +67,7 @@ class Followed(Result):
     event: str
     strata: tuple[str, ...] = ()
     in_segments: bool = False
+    n_unknown_groups: int = 0
 
     def summary(self) -> str:
         """Say what is taken as given."""
@@ -74,11 +77,17 @@ class Followed(Result):
         only = "" if self.strata else " If that holds only within values of columns, name them (strata)."
         return (
             f"Outcomes are of the event by {self.horizon:g} (horizon), from columns {self.time} and {self.event}. "
-            f"{counted(self.n_unknown, 'row')} left before, and known rows make up for them by weights. "
+            f"{counted(self.n_unknown, 'row')} left before{self._whole_groups()}, and known rows make up for them by "
+            "weights. "
             f"Rows are taken to leave independently of the event and the prediction{within}.{only} "
             f"At least {self.least_followed:g} are followed to the horizon (least_followed). That share is estimated, "
             "so that tests and ends of bounds are right with many rows only."
         )
+
+    def _whole_groups(self) -> str:
+        if not self.n_unknown_groups:
+            return ""
+        return f" (all of {counted(self.n_unknown_groups, 'group')} among them)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

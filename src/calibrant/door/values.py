@@ -140,6 +140,16 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
+def known_rows(n_rows: int, n_unknown: int) -> str:
+    """Say a number of rows: where some have no known outcome, how many of all have one.
+
+    >>> known_rows(62, 0), known_rows(62, 544)
+    ('62 rows', '62 of 606 rows known')
+    """
+    rows = counted(n_rows + n_unknown, "row")
+    return f"{n_rows:,} of {rows} known" if n_unknown else rows
+
+
 def short_repr(value: Any) -> str:
     """Return the repr of a dataclass with its arrays told by shape and long parts cut; one line."""
     parts = ", ".join(f"{field.name}={_part(getattr(value, field.name))}" for field in fields(value) if field.repr)

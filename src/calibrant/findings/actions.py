@@ -42,6 +42,7 @@ _AVERAGED = ("averaged", "averaged_classes")
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
 _REPAIRS = ("recalibrate", "look at the parts", "look closer")  # actions that one segment to blame makes its own
 _TIMES = 10  # as many groups: more are no number to plan with
+_SAME_GROUPS = "More rows of the same ones help little."
 _LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cent
 
 
@@ -142,17 +143,18 @@ def _collect(answer: Answer, audit: AuditRecord) -> str:
     if audit.gate is None or answer.interval is None:
         few_groups = answer.pvalue is None or audit.group_line is not None
         if audit.n_groups is not None and (few_groups or audit.n_groups < LEAST_GROUPS):
-            few = "More rows of the same ones help little."
-            return f"collect rows of {_more_groups(audit)} before you rely on the predictions. {few}"
+            return f"collect rows of {_more_groups(audit)} before you rely on the predictions. {_SAME_GROUPS}"
         return f"run this again with {MAX_WEIGHT}, {most_of_one(audit)}: that bounds the error."
     if audit.gate.verdict == "within":
         return IF_ALL_RIGHT
     rows = rows_to_collect(audit.gate)
-    decide = f"They may decide whether the error is above {in_points(asked(answer.max_distance))}"
+    decide = f"They may decide whether the error is above {in_points(asked(answer.max_distance))}."
+    if audit.group_line is not None:  # fewer than any test needs
+        rows, decide = f"rows of {_more_groups(audit)}", _SAME_GROUPS
     if answer.interval.high >= _spread(audit):  # so far off they would tell no row from another
-        return f"collect {rows} before you rely on the predictions. {decide}."
+        return f"collect {rows} before you rely on the predictions. {decide}"
     most = in_points(most_in_short(answer.interval, answer.max_distance))
-    return f"use the predictions if an error of {most} is all right for you. If not, collect {rows} first. {decide}."
+    return f"use the predictions if an error of {most} is all right for you. If not, collect {rows} first. {decide}"
 
 
 def _spread(audit: AuditRecord) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
 from calibrant.door.premises import VARY, if_chosen
-from calibrant.door.values import ReadOnly, counted
+from calibrant.door.values import ReadOnly, counted, known_rows
 from calibrant.findings.actions import action_line, every_time, more_groups, most_of_one
 from calibrant.findings.decision import (
     Action,
@@ -49,7 +49,6 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.bounds.gate import GateResult, asked, at_most, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
-from calibrant.resampling.redraw import too_few
 
 if TYPE_CHECKING:
     from calibrant.decisions.line import GroupLine
@@ -148,11 +147,10 @@ def _few_groups(answer: Answer, audit: AuditRecord) -> list[str]:
     if line is None:
         return []
     lines, classes = [], audit.classes is not None
-    tested = answer.interval is not None and answer.pvalue is not None
-    if tested or answer.state not in _NOT_SEEN or answer.direction is not None:
-        lines.append(
-            sentence(f"{line.of_what(classes)} come from {too_few(line.worth)}")
-        )  # elsewhere the headline says so
+    parts = answer.action == "look at the parts"
+    if answer.state != "too few rows" or answer.direction is not None or parts:  # elsewhere the headline says so
+        few = _number_of_groups(audit.n_groups or 0, line.worth)
+        lines.append(sentence(f"{line.of_what(classes)} come from too few groups ({few})"))
     if answer.state not in _NOT_SEEN or answer.direction is None:
         lines.append(sentence(f"{line.level_in_words(classes)} (100 is right; {confidence(line.level)} confidence)"))
     return lines
@@ -217,7 +215,7 @@ def _not_seen(answer: Answer, audit: AuditRecord) -> str:
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
     rows = counted(audit.n_rows, unit(trials=audit.trials))
-    if groups is not None and (answer.interval is None or answer.pvalue is None):
+    if groups is not None:
         few = f"groups are too few ({_number_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
         return f"{_NOT_SEEN[answer.state]}, but {few}."
     return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)} ({_p(answer, audit)}; {rows})."
@@ -390,7 +388,7 @@ def _may_hide(answer: Answer, audit: AuditRecord) -> str:
     if answer.interval is None:
         return "How large an error may hide is not known."
     if answer.interval.high >= 1.0:
-        return "So few rows rule out no error."
+        return f"So few {'rows' if audit.n_groups is None else 'groups'} rule out no error."
     most = in_points(most_in_short(answer.interval, answer.max_distance))
     sure = f"{confidence(audit.level)} confidence{_rare(audit)}"
     hide = f"An error of up to {most} on average could still hide here ({sure})."
@@ -474,15 +472,15 @@ def _drift_in_words(audit: AuditRecord) -> str:
 
 def _found_segment(each: FoundSegment) -> str:
     if each.in_part:
-        return sentence(f"{each.words} ({counted(each.n_rows, 'row')})").rstrip(".")
+        return sentence(f"{each.words} ({known_rows(each.n_rows, each.n_unknown)})").rstrip(".")
     way = "Too low" if each.base_rate > each.mean_prediction else "Too high"
     says, happens = two_rates(each.mean_prediction, each.base_rate)
-    return f"{way} for {each.name}: {says} predicted, {happens} happened ({counted(each.n_rows, 'row')})"
+    return f"{way} for {each.name}: {says} predicted, {happens} happened ({known_rows(each.n_rows, each.n_unknown)})"
 
 
 def _named_segment(each: Segment, by: Sequence[str]) -> str:
     says, happens = two_rates(each.mean_prediction, each.base_rate)
-    name, rows = equalities(by, each.key), counted(each.n_rows, "row")
+    name, rows = equalities(by, each.key), known_rows(each.n_rows, each.n_unknown)
     if each.where not in (None, (0.0, 1.0)):
         return f"{name}: {segment_in_words(each)} ({rows})"
     way = "Too low" if each.base_rate > each.mean_prediction else "Too high"

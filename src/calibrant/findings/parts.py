@@ -12,13 +12,13 @@ from calibrant.door.errors import InputError
 from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import Results, counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
-from calibrant.findings.population import Population, in_population
+from calibrant.findings.population import Population, Size, in_population
 from calibrant.segments.request import Search
 
 if TYPE_CHECKING:
     from calibrant.drift.periods import Period
     from calibrant.findings.results import Audit
-    from calibrant.segments.by_column import SegmentRows
+    from calibrant.segments.by_column import Segment, SegmentRows
     from calibrant.segments.results import FoundSegments
     from calibrant.tables.table import Table
 
@@ -67,6 +67,9 @@ def _with_segments(table: Table, names: Mapping[str, str], audit: Audit, request
         rows=rows,
     )
     words = tuple(f"{equalities(request.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
+    if request.horizon is not None:
+        of_groups = None if audit.n_groups is None else audit.columns["groups"]
+        segments, words = _of_followed(segments, request.by, population.sizes(request.by, of_groups))
     return replace(audit, segments=Results(segments, request.by), segmented_by=request.by, weightless_segments=words)
 
 
@@ -105,8 +108,9 @@ def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: Audi
         if request.horizon is not None:
             features = taken_features(table, roles_of(columns), search)
             population = in_population(table, columns, request, [*features, *_groups_of(columns).values()], "find")
-            table, columns = population.table, {**population.names, **_groups_of(columns)}
-            search = replace(search, features=features)
+            assert population.followed is not None
+            table, columns = population.followed, {**population.names, **_groups_of(columns)}
+            search = replace(search, features=features, followed=True)
         return found_in_table(table, as_weights(columns), search)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, audit.columns)) from None
@@ -115,6 +119,19 @@ def _found(table: Table, audit: Audit, columns: Mapping[str, str], request: Audi
 def _fractions(audit: Audit) -> tuple[float, float] | None:
     """The shares of rows that were kept by outcome: given, or seen in weights of rows that are in no groups."""
     return audit.sampling_fractions if audit.fractions_given or audit.n_groups is None else None
+
+
+def _of_followed(
+    segments: Sequence[Segment], by: Sequence[str], sizes: Mapping[str, Size]
+) -> tuple[list[Segment], tuple[str, ...]]:
+    """Segments with their rows and groups without a known outcome, and those in which none is known."""
+    names = [equalities(by, each.key) for each in segments]
+    told = [
+        replace(each, n_unknown=sizes[name].n_rows - each.n_rows, n_groups=sizes[name].n_groups)
+        for name, each in zip(names, segments, strict=True)
+    ]
+    rest = [name for name in sizes if name not in names]
+    return told, tuple(f"{name} ({counted(sizes[name].n_rows, 'row')})" for name in rest)
 
 
 def _group_column(audit: Audit) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.door.censoring import CensoredOutcomes, censored_outcomes
+from calibrant.door.coding import equalities
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.premises import LEAST_FOLLOWED, Followed
@@ -18,7 +19,7 @@ from calibrant.findings.faults import in_table
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
     from calibrant.tables.frames import OpenedFrame
-    from calibrant.tables.table import Columns, RowsWithFeatures, Table
+    from calibrant.tables.table import Columns, Table
 
 OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
 """Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
@@ -35,7 +36,9 @@ class Population:
     table: OpenedFrame
     keys: Any  # the keys of the rows, as `Groups` has them
     rows: Rows  # without groups
-    unknown: RowsWithFeatures | None = None  # those whose outcome at a horizon is not known, with their keys
+    # at a horizon the same, beside rows without a known outcome, which have no weight
+    followed: OpenedFrame | None = None
+    keys_of_followed: Any = None
 
     @property
     def names(self) -> dict[str, str]:
@@ -46,6 +49,35 @@ class Population:
     def in_file(self) -> dict[str, str]:
         """Columns of outcomes, and of their chances among rows that were sampled by outcome, without weights."""
         return {"y_true": _OUTCOME, "y_prob": _CHANCE}
+
+    def sizes(self, by: Sequence[str], groups: str | None) -> dict[str, Size]:
+        """The size of each segment at a horizon, by its name, rows without a known outcome among them."""
+        if self.keys_of_followed is None:
+            return {}
+        from calibrant.sketch.cells import numbers_of
+
+        keys = self.keys_of_followed
+        if groups is not None:
+            keys = keys.filter(~keys[groups].is_null())  # which were left out, or refused
+        of = numbers_of(keys.select(*by))
+        first = np.unique(of, return_index=True)[1]
+        n_rows, n_groups = np.bincount(of), None
+        if groups is not None:
+            pairs = np.unique(np.stack([of, numbers_of(keys.select(groups))]), axis=1)
+            n_groups = np.bincount(pairs[0])
+        values = keys.select(*by)[first.tolist()].rows()
+        return {
+            equalities(by, key): Size(int(n_rows[k]), None if n_groups is None else int(n_groups[k]))
+            for k, key in zip(of[first].tolist(), values, strict=True)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Rows of a segment, those without a known outcome among them, and groups with any of these rows."""
+
+    n_rows: int
+    n_groups: int | None
 
 
 def at_horizon(
@@ -105,12 +137,13 @@ def in_population(
             argument: columns[argument] for argument in ("y_true", "y_prob", "sample_weight") if argument in columns
         }
     read = table.with_features(names, list(keys), option, exclude_bad=request.exclude_bad)
-    unknown, shares = None, request.sampling_fractions
+    followed, keys_of_followed, shares = None, None, request.sampling_fractions
     if shares is None and seen is not None:
         shares = dict(enumerate(seen))
     if request.horizon is not None:
         outcomes, _ = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
-        unknown = read.kept(outcomes.sample_weight == 0.0)
+        numbers = {_OUTCOME: outcomes.y_true, _PREDICTION: read.arrays["y_prob"], _WEIGHT: outcomes.sample_weight}
+        followed, keys_of_followed = frame_of(numbers, read.keys), read.keys_in_a_frame()
         read = read.kept(outcomes.sample_weight > 0.0)
         known = outcomes.known
         y, v, w = read_columns(outcomes.y_true[known], read.arrays["y_prob"], outcomes.sample_weight[known])
@@ -127,7 +160,7 @@ def in_population(
     rows = Rows.of(y, v, weight, sampling_fractions=shares)
     columns_of_keys = read.keys_in_a_frame()
     numbered = columns_of_keys.rename({name: f"_s{at}" for at, name in enumerate(columns_of_keys.columns)})
-    return Population(frame_of(numbers, read.keys), numbered, rows, unknown)
+    return Population(frame_of(numbers, read.keys), numbered, rows, followed, keys_of_followed)
 
 
 def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, horizon: float) -> Columns:
@@ -145,12 +178,14 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
     if not known.size:
         raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
     parts = bool({*request.by, *request.find} - {*strata})  # a stratum is no part that leaves alike
+    groups = None if read.groups is None else read.groups[known]
+    lost = 0 if groups is None else np.unique(np.asarray(read.groups)).size - np.unique(np.asarray(groups)).size
     return replace(
         read,
         y_true=outcomes.y_true[known],
         y_prob=np.asarray(read.y_prob)[known],
         sample_weight=outcomes.sample_weight[known],
         names=names,
-        groups=None if read.groups is None else read.groups[known],
-        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], strata, parts),
+        groups=groups,
+        followed=Followed(horizon, outcomes.n_unknown, least, names["time"], names["event"], strata, parts, lost),
     )

@@ -170,7 +170,8 @@ class Audit(AuditRecord):
         lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
         omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
         if self.weightless_segments:
-            omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; their rows have no weight.")
+            why = "their rows have no weight" if self.followed is None else "no outcome of theirs is known"
+            omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; {why}.")
         if self.segments and not (self.rates or self.segments_tested):
             by_rows = self.followed is not None or self.sampling_fractions is not None
             omissions.append(f"Tests of segments: {NO_SEGMENT_TESTED if by_rows else CELLS_MIX_WEIGHTS}.")

@@ -205,8 +205,10 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         pos_label=request.pos_label,
         followed=read.followed,
     )
-    if audit.gate is not None and read.followed is not None:
-        audit = replace(audit, gate=of_followed(audit.gate, read.followed.n_unknown))
+    if read.followed is not None:
+        lost = read.followed.n_unknown, read.followed.n_unknown_groups
+        gate = None if audit.gate is None else of_followed(audit.gate, *lost)
+        audit = replace(audit, gate=gate, n_groups=None if audit.n_groups is None else audit.n_groups + lost[1])
     rows_alone = (columns[0], columns[1]) if single else None
     return Audited(audit, rows_alone, groups, (columns[0], columns[1], columns[2] if trials is None else trials))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.ends import at_least, at_most, confidence, in_points, in_short, outwards, range_decimals
-from calibrant.door.values import counted
+from calibrant.door.values import counted, known_rows
 from calibrant.segments.request import MIN_ROWS
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def segments_in_words(
     def told(segment: Segment) -> str:
         name = equalities(by, segment.key)
         off_by = TOLD_ABOVE if name == above else segment_in_words(segment)
-        return f"{name}, {off_by} ({counted(segment.n_rows, 'row')})"
+        return f"{name}, {off_by} ({known_rows(segment.n_rows, segment.n_unknown)})"
 
     if off == 1:
         return f"{sentence}: {told(errs[0])}."

@@ -23,7 +23,7 @@ from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, roles_of, said_of
 from calibrant.findings.matching import Source, match_found, match_given, others_in_words
-from calibrant.findings.population import in_population
+from calibrant.findings.population import Size, in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
@@ -53,7 +53,7 @@ from calibrant.sketch.cells import NATIVE_ROUNDING, numbers_of, read_cells, roun
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import open_table
-from calibrant.tables.table import FINE, RowsWithFeatures, Table, take_as_distinct
+from calibrant.tables.table import FINE, Table, take_as_distinct
 
 _SEED = 0
 """Of the search for segments: that of `calibrant audit`, so that both call the same ones off."""
@@ -180,7 +180,9 @@ def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares:
             groups = {"groups": names["groups"]} if "groups" in names else {}
             features = taken_features(table, roles_of(names), search)
             population = in_population(table, names, request, [*features, *groups.values()], "find")
-            table, columns, search = population.table, population.names | groups, replace(search, features=features)
+            assert population.followed is not None
+            table, columns = population.followed, population.names | groups
+            search = replace(search, features=features, followed=True)
         return bounded_in_table(table, columns, search, level=level, max_distance=limit, shares=shares, max_weight=most)
 
 
@@ -351,11 +353,11 @@ def segments_to_gate(table: Table, names: Mapping[str, str], request: GateReques
 
 
 def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
-    lost: dict[str, int] = {}
+    sizes: dict[str, Size] = {}
     if request.horizon is not None:
         population = in_population(table, names, request, _keys(request), "by")
         table, names = population.table, population.names
-        lost = _sizes(population.unknown, request.by)
+        sizes = population.sizes(request.by, request.groups)
     read = table.with_features(names, request.by, "by", exclude_bad=request.exclude_bad, groups=request.groups)
     if request.exclude_bad and read.group is not None:
         read = read.kept(read.group >= 0)
@@ -363,27 +365,19 @@ def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> li
     columns |= {} if read.group is None else {"groups": read.group}
     weight = columns.get("sample_weight", np.ones(columns["y_true"].size))
     parts = dict(_parted(read.keys_in_a_frame(), np.zeros(weight.size, np.int64), request.by))
-    for name in lost.keys() - parts.keys():
-        problem = f"{name}: no outcome of its {counted(lost[name], 'row')} is known by the horizon"
+    for name in sizes.keys() - parts.keys():
+        problem = f"{name}: no outcome of its {counted(sizes[name].n_rows, 'row')} is known by the horizon"
         raise InputError("by", problem, allowed="take an earlier horizon, or leave these rows out of the file")
     return [
         (
             name,
             partial(
-                _gate_of_rows, {argument: each[rows] for argument, each in columns.items()}, request, lost.get(name, 0)
+                _gate_of_rows, {argument: each[rows] for argument, each in columns.items()}, request, sizes.get(name)
             ),
         )
         for name, rows in parts.items()
         if (weight[rows] != 0.0).any()  # rows without weight make no segment
     ]
-
-
-def _sizes(rows: RowsWithFeatures | None, by: tuple[str, ...]) -> dict[str, int]:
-    """The number of rows of each segment, by its name."""
-    if rows is None or not len(rows.arrays["y_prob"]):
-        return {}
-    keys = replace(rows, keys={name: rows.keys[name] for name in by}).keys_in_a_frame()
-    return {name: where.size for name, where in _parted(keys, np.zeros(len(keys), np.int64), by)}
 
 
 def _keys(request: GateRequest) -> list[str]:
@@ -417,11 +411,13 @@ def _gate_of_cells(groups: Groups, request: GateRequest, shares: int) -> GateRes
     return gate_of_cells(*sums, max_distance=limit, level=request.level, shares=shares)
 
 
-def _gate_of_rows(columns: Mapping[str, Any], request: GateRequest, n_unknown: int, shares: int) -> GateResult:
+def _gate_of_rows(columns: Mapping[str, Any], request: GateRequest, size: Size | None, shares: int) -> GateResult:
     """Of rows in the segment; the part of a group weighs at most what a whole group may weigh."""
     assert request.max_distance is not None
     most = request.max_weight if request.horizon is None else _most(request)
     sample, units = read_draws(**columns, max_weight=most, sampling_fractions=request.sampling_fractions)
     ends = Ends.of(sample, request.level, units, shares=shares)
     gate = gate_from_ends(ends, request.max_distance, sample.n_rows, units.n_groups)
-    return of_followed(gate, n_unknown)
+    if size is None:
+        return gate
+    return of_followed(gate, size.n_rows - gate.n_rows, (size.n_groups or 0) - (gate.n_groups or 0))

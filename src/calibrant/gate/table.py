@@ -37,7 +37,7 @@ from calibrant.gate.result import Asides, Check
 from calibrant.inference.bounds.draws import read_draws, weighing_of
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
-from calibrant.inference.bounds.tally import of_followed
+from calibrant.inference.bounds.tally import Of, of_followed
 from calibrant.kernels.sums import dot
 from calibrant.segments.request import EVERY
 from calibrant.sketch.bounds import draws_of_cells, gate_of_cells
@@ -152,7 +152,8 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
     listener.premise("columns", read.names)
     listener.premise("followed", read.followed)
     if request.groups is not None:
-        listener.premise("n_groups", np.unique(np.asarray(read.groups)).size)
+        lost = 0 if read.followed is None else read.followed.n_unknown_groups
+        listener.premise("n_groups", np.unique(np.asarray(read.groups)).size + lost)
     else:
         _say_independent(table, roles_of(read.names).values(), request, listener)
     return read, read.names
@@ -224,12 +225,14 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
             max_regret=request.max_regret,
             level=request.level,
         )
+        if request.trials is not None:
+            listener.premise("trials_vary", varies_together(_rows(read, request)))
     seen = bounds.premises
     if request.horizon is None:
         for name in ("weighted", "equal_weights", "sampling_fractions", "fractions_given"):
             listener.premise(name, getattr(seen, name))
     listener.premise("perhaps_sampled", seen.perhaps_sampled if _of_single(read, request) else None)
-    return bounds if read.followed is None else of_followed(bounds, read.followed.n_unknown)
+    return _followed(bounds, read)
 
 
 def _of_single(read: tables.Columns, request: GateRequest) -> bool:
@@ -287,11 +290,8 @@ def decided(
             listener.premise(name, value)
     _say_odd(sample, limit, listener, single=single, n_trials=None if trials is None else int(np.sum(trials)))
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows, units.n_groups)
-    gate = gate if read.followed is None else of_followed(gate, read.followed.n_unknown)
-    columns = weighing["sample_weight"], trials, read.groups, False, fractions
-    rows = Rows.of(read.y_true, read.y_prob, *columns)
-    if request.horizon is not None:
-        rows = replace(rows, fractions=None)  # whatever values its weights have
+    gate = _followed(gate, read)
+    rows = _rows(read, request)
     listener.premise("trials_vary", varies_together(rows))
     return _check(
         gate,
@@ -309,6 +309,20 @@ def decided(
 
 def _check(gate: GateResult, beside: Asides) -> Check:
     return Check("all rows", "rows", gate, beside)
+
+
+def _followed(result: Of, read: tables.Columns) -> Of:
+    """The result in rows and groups as they come."""
+    of = read.followed
+    return result if of is None else of_followed(result, of.n_unknown, of.n_unknown_groups)
+
+
+def _rows(read: tables.Columns, request: GateRequest) -> Rows:
+    """The rows one by one, as tests take them."""
+    weighing = _weighing(read, request)
+    columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
+    rows = Rows.of(read.y_true, read.y_prob, *columns)
+    return rows if request.horizon is None else replace(rows, fractions=None)  # whatever values its weights have
 
 
 def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:

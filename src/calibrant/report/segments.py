@@ -184,7 +184,7 @@ def found_svg(segments: FoundSegments, width: float) -> str:
         ax.xaxis.set_major_locator(MaxNLocator(_FEW_LABELS) if near else LogLocator(subs=steps))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _at: f"{value:,.0f}"))
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.set_xlabel("rows")
+        ax.set_xlabel("known rows" if any(each.n_unknown for each in segments.segments) else "rows")
         ax.set_ylabel("outcome less prediction")
         ax.legend(frameon=False, loc="best")
         return as_svg(fig)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.door.ends import at_least, confidence, outwards
-from calibrant.door.values import counted
+from calibrant.door.values import counted, known_rows
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing
 from calibrant.findings.decision import rejected
@@ -214,13 +214,14 @@ def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str
 def _segment(segment: Segment, chance: bool) -> str:
     low, high = outwards(*segment.lower_distance_bracket)
     if not chance or segment.bias_interval is None:
-        name, rows = segment_name(segment), counted(segment.n_rows, "row")
+        name, rows = segment_name(segment), known_rows(segment.n_rows, segment.n_unknown)
         why_not = f"; {NOT_TESTED}" if chance else ""
         return f"{name}: distance {low} to {high}, {rows}; outcome minus prediction {segment.bias:+.4f}{why_not}"
+    rows = known_rows(segment.n_rows, segment.n_unknown)
     where = f", {segment_in_words(segment)}" if segment.reject else ""
     least, most = outwards(*segment.bias_interval, signed=True)
     return (
-        f"{segment_name(segment)}: distance {low} to {high}, {counted(segment.n_rows, 'row')}, q = {segment.qvalue:.2g}"
+        f"{segment_name(segment)}: distance {low} to {high}, {rows}, q = {segment.qvalue:.2g}"
         f"{where}; outcome minus prediction {segment.bias:+.4f} [{least}, {most}]"
     )
 
@@ -292,7 +293,8 @@ def reality(audit: Audit) -> list[str]:
 
 def facts(audit: Audit) -> str:
     """Facts about the rows, in a sentence."""
-    rows = counted(audit.n_rows, unit(trials=audit.trials))
+    unknown = 0 if audit.followed is None else audit.followed.n_unknown
+    rows = known_rows(audit.n_rows, unknown) if unknown else counted(audit.n_rows, unit(trials=audit.trials))
     # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
     equal = audit.rates or not audit.weighted
     worth = "" if equal else f" (as good as {whole(audit.effective_rows)} equal rows)"
@@ -321,7 +323,8 @@ def _in_groups(audit: Audit) -> str:
     if audit.n_groups is None:
         return ""
     name = audit.columns.get("groups")
-    return f" in {counted(audit.n_groups, 'group')}{'' if name is None else f' ({name})'}"
+    known = "," if audit.followed is not None and audit.followed.n_unknown else ""
+    return f"{known} in {counted(audit.n_groups, 'group')}{'' if name is None else f' ({name})'}"
 
 
 def _settings(parameters: Mapping[str, Any]) -> str:

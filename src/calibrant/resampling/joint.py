@@ -147,6 +147,13 @@ def _chance(v: FloatArray, mean: FloatArray) -> FloatArray:
     return np.asarray(of / (of + others))
 
 
+def mean_weight(v: FloatArray, weight: FloatArray) -> FloatArray:
+    """Mean weight at each prediction, whatever the outcome: a line in the log-odds."""
+    if (weight == weight[:1]).all():
+        return weight
+    return np.asarray(np.exp(_log_mean(v, np.zeros(v.size, np.int64), weight)[0]))
+
+
 def _log_mean(v: FloatArray, outcome: IntArray, weight: FloatArray) -> FloatArray:
     """Logarithm of the mean weight of either outcome at each prediction, (2, n): a line in the log-odds for each.
 

@@ -19,7 +19,7 @@ from calibrant.door.ends import Bracket, Interval, readable
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result, Results, counted
+from calibrant.door.values import Result, Results, known_rows
 from calibrant.inference.bounds.draws import SEED
 from calibrant.inference.testing import group_evidence as evidence
 from calibrant.inference.testing.calibration import calibration_test_on_rows
@@ -89,6 +89,8 @@ class Segment(Result):
         That interval of predictions, without its upper end unless that is 1; None for event rates.
     n_groups : int or None
         Groups with rows in the segment, where rows of one group may depend on one another; else None.
+    n_unknown : int
+        Rows besides, whose outcome at a horizon is not known; `n_groups` has their groups.
 
     See Also
     --------
@@ -111,10 +113,11 @@ class Segment(Result):
     direction: str | None = None
     where: tuple[float, float] | None = None
     n_groups: int | None = None
+    n_unknown: int = 0
 
     def summary(self) -> str:
         """Say how far the segment is from calibrated, chance left aside."""
-        name, size = key_in_words(self.key), counted(self.n_rows, "row")
+        name, size = key_in_words(self.key), known_rows(self.n_rows, self.n_unknown)
         return f"{name}: {size}, lower distance from calibration {self.lower_distance_bracket.summary()}."
 
 

@@ -117,6 +117,34 @@ def grouped(lots: FeatureLots) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FollowedRows:
+    """All rows that were followed to a horizon or left before: they say how large segments are, known or not.
+
+    Which outcomes are known depends on the outcomes: events are known early.
+    """
+
+    codes: list[IntArray]  # of each feature
+    prediction: FloatArray
+    group: IntArray | None  # (n,): number of each row's group
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups; None where there are none."""
+        return None if self.group is None else int(np.unique(self.group).size)
+
+    def of(self, candidates: SegmentCandidates) -> tuple[IntArray, IntArray | None]:
+        """Rows of each segment, and groups with rows there."""
+        n = np.zeros((2, len(candidates)), np.int64)
+        for first, size, rows, segment in each_set(candidates, self.codes, self.prediction.size):
+            here = slice(first, first + size)
+            n[0, here] = np.bincount(segment, minlength=size)
+            if self.group is not None:
+                shape = size, int(self.group.max()) + 1
+                n[1, here] = np.diff(sums_by_group(segment, self.group[rows], np.ones(rows.size), shape).indptr)
+        return n[0], None if self.group is None else n[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SegmentCandidates:
     """Segments that are tested."""
 
@@ -132,6 +160,7 @@ class SegmentCandidates:
     # combinations that are no segments for this alone: their events, or non-events, are to be expected in too few
     # groups
     n_few_groups: int = 0
+    few_known: tuple[str, ...] = ()  # those that are none because too few of their outcomes are known
     few: bool = False  # whether those of all rows are. Then none is left out, and every segment has a bound alone.
 
     def __len__(self) -> int:
@@ -152,19 +181,33 @@ def _in_order_of_cells(cell: IntArray, n_cells: int) -> tuple[npt.NDArray[np.int
     return np.argsort(short, kind="stable").astype(np.int32), first
 
 
-def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> SegmentCandidates:
+def form(
+    units: FeatureLots,
+    features: Sequence[Feature],
+    max_depth: int,
+    min_rows: int,
+    followed: FollowedRows | None = None,
+) -> SegmentCandidates:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 
-    The first is that of all rows. Raises InputError if there are none, or too many.
+    Rows that were `followed` say how many they hold. The first is that of all rows. Raises InputError if there are
+    none, or too many.
     """
     v, count = units.prediction, units.count
     information = count * v * (1.0 - v)
+    codes: IntArray | list[IntArray] = units.codes
+    size, holds = count, information
+    if followed is not None:
+        p = followed.prediction
+        inside = (p > 0.0) & (p < 1.0)
+        codes, size, holds = followed.codes, inside.astype(np.float64), p * (1.0 - p)
     sizes = [len(each.labels) for each in features]
     sets = list(chain.from_iterable(combinations(range(len(features)), depth) for depth in range(max_depth + 1)))
-    _refuse_size(units, float(information.sum()), len(sets), min_rows)
+    _refuse_size(units, float(size.sum()), float(information.sum()), len(sets), min_rows)
     rows_of: dict[tuple[int, ...], FloatArray] = {}
     features_of: list[tuple[int, ...]] = []
     values: list[tuple[int, ...]] = []
+    few_known: list[str] = []
     orders: list[npt.NDArray[np.int32]] = []
     ends: list[tuple[int, int]] = []
     place, n_few_groups, few = 0, 0, False
@@ -175,10 +218,18 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
         if n_cells > 100 * MOST_SEGMENTS:
             raise too_many()
         cell = cell_of([units.codes[i] for i in members], shape, v.size)
-        rows = np.asarray(np.bincount(cell, count, n_cells), np.float64)
-        enough = (rows >= min_rows) & (np.bincount(cell, information, n_cells) >= LEAST_INFORMATION)
+        every = cell if followed is None else cell_of([codes[i] for i in members], shape, size.size)
+        rows = np.asarray(np.bincount(every, size, n_cells), np.float64)
+        enough = (rows >= min_rows) & (np.bincount(every, holds, n_cells) >= LEAST_INFORMATION)
         rows_of[members] = rows.reshape(shape)
         enough &= refines(rows_of, members)
+        if followed is not None:
+            told = np.bincount(cell, information, n_cells) >= LEAST_INFORMATION
+            few_known += [
+                " and ".join(features[i].labels[code] for i, code in zip(members, each, strict=True))
+                for each in values_of(np.flatnonzero(enough & ~told), shape)
+            ]
+            enough &= told
         if units.group is not None:
             many = in_many_groups(units, of_groups, cell[of_groups], n_cells)
             few = few or not (members or many[0])  # then nothing is left out: all segments have a bound
@@ -201,7 +252,17 @@ def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_ro
     handicap = np.log(np.bincount(depth)[depth])
     second, third = moments(units, v, joined, bounds)
     return SegmentCandidates(
-        tuple(features), features_of, values, joined, bounds, second, third, handicap, n_few_groups, few
+        tuple(features),
+        features_of,
+        values,
+        joined,
+        bounds,
+        second,
+        third,
+        handicap,
+        n_few_groups,
+        tuple(few_known),
+        few,
     )
 
 
@@ -217,9 +278,9 @@ def moments(
     return second, third
 
 
-def _refuse_size(units: FeatureLots, information: float, n_sets: int, min_rows: int) -> None:
+def _refuse_size(units: FeatureLots, n_rows: float, information: float, n_sets: int, min_rows: int) -> None:
     """Refuse rows that are fewer than a segment needs, or more than fit into memory in so many sets of features."""
-    n_rows, size = units.count.sum(), units.prediction.size
+    size = units.prediction.size
     if n_rows < min_rows or information < LEAST_INFORMATION:
         raise InputError(
             "y_prob",

@@ -55,7 +55,8 @@ def read_features(
     columns : mapping of str to pyarrow Array or ChunkedArray
         The features.
     rows : mapping of str to ndarray of shape (n,)
-        What was predicted and seen, by argument; a feature may be none of these under another name.
+        What was predicted and seen, by argument, NaN where it is not known; a feature may be none of these under
+        another name.
     search : Search
         How finely they are to be told apart; a category with fewer rows than a segment needs is not told from others.
 
@@ -178,7 +179,11 @@ def _large(column: Any) -> bool:
 
 def _refuse_outcome(name: str, values: FloatArray, outcome: FloatArray | None) -> None:
     """Raise if two values tell the events from the rest: the outcome under another name, or turned around."""
-    if outcome is None or outcome.size < TELLING or np.isnan(values).any():
+    if outcome is None:
+        return
+    known = ~np.isnan(outcome)
+    values, outcome = values[known], outcome[known]
+    if outcome.size < TELLING or np.isnan(values).any():
         return
     if is_outcome(values, outcome):
         raise unusable(name, OUTCOME)

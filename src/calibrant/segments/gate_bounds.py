@@ -17,14 +17,15 @@ from calibrant.door.ends import Interval, in_points, in_short
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result, counted
+from calibrant.door.values import Result, counted, known_rows
 from calibrant.inference.bounds.gate import GateResult, asked, calibration_gate, calibration_gate_on_sample
 from calibrant.kernels import sketching
 from calibrant.segments.by_groups import ByGroups, ByRows
-from calibrant.segments.candidates import SegmentCandidates, each_set, form, too_few_rows, units_of
+from calibrant.segments.candidates import FollowedRows, SegmentCandidates, each_set, form, too_few_rows, units_of
 from calibrant.segments.evidence import Totals, totals_of
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, Search
+from calibrant.segments.results import few_known_in_words
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
 from calibrant.segments.sums import RESOLUTION, CellBlock, Summed, TailSearch, summed_again, summed_to_search
 from calibrant.tables.table import Table
@@ -63,6 +64,7 @@ class OfRows:
     candidates: SegmentCandidates
     totals: Totals
     max_weight: float | None
+    followed: FollowedRows | None = None
 
     @classmethod
     def read(
@@ -74,18 +76,32 @@ class OfRows:
         most: float | None,
     ) -> OfRows:
         """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
-        rows, features, _, _, largest = read_to_search(table, names, searchable, search)
-        if rows.count.sum() < search.min_rows:
-            raise too_few_rows(rows.count.sum(), search.min_rows)
+        read = read_to_search(table, names, searchable, search)
+        rows, features, followed = read.rows, read.features, read.followed
+        n_rows = rows.count.sum() if followed is None else followed.prediction.size
+        if n_rows < search.min_rows:
+            raise too_few_rows(n_rows, search.min_rows)
         # Bounds hold for any number of groups, and any weights; of rows without weight nothing is known.
         known = None if rows.weight is None else rows.mask.astype(np.float64)
         half = np.full(rows.y_prob.size, 0.5)
         alone = replace(rows, y_prob=half, group=None, weight=known, outcome_free=True, fractions=None)
-        candidates = form(
-            units_of(alone, features), features, min(int(search.max_depth), len(features)), search.min_rows
-        )
-        most = None if most is None else most / largest  # as weights are in `rows`
-        return cls(rows, features, candidates, totals_of(rows, candidates), most)
+        if followed is not None:
+            followed = replace(followed, prediction=np.full(followed.prediction.size, 0.5))
+        depth = min(int(search.max_depth), len(features))
+        candidates = form(units_of(alone, features), features, depth, search.min_rows, followed)
+        most = None if most is None else most / read.largest  # as weights are in `rows`
+        return cls(rows, features, candidates, totals_of(rows, candidates), most, read.followed)
+
+    @cached_property
+    def n_unknown(self) -> IntArray:
+        """Rows of each segment whose outcome at a horizon is not known."""
+        known = self.totals.count.astype(np.int64)
+        return np.zeros_like(known) if self.followed is None else self.followed.of(self.candidates)[0] - known
+
+    @property
+    def few_known(self) -> tuple[str, ...]:
+        """Names of those that are none because too few of their outcomes are known."""
+        return self.candidates.few_known
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -108,12 +124,13 @@ class OfRows:
 
     def called_off(self, request: Search) -> list[CalledOff]:
         """Segments that `find_segments` flags in these rows. InputError if nothing can be tested."""
+        of = self.rows, self.features
         if request.n_resamples > _FEW and request.level >= LEAST_LEVEL * (1 + request.n_resamples) / (1 + _FEW):
             # The first of the same redraws: where so many are as extreme, no others make the smallest p-value as small.
-            _, _, search = searched(self.rows, self.features, replace(request, n_resamples=_FEW))
+            _, _, search = searched(*of, replace(request, n_resamples=_FEW), self.followed)
             if search.pvalue.min() * (1 + _FEW) / (1 + request.n_resamples) > request.level:
                 return []
-        units, candidates, search = searched(self.rows, self.features, request)
+        units, candidates, search = searched(*of, request, self.followed)
         number, segments = _numbers(self.candidates), []
         for i in _beyond_noise(candidates, search.pvalue, request.level):
             at, (direction, span) = number[candidates.chosen[i], candidates.values[i]], search.direction(i)
@@ -170,6 +187,16 @@ class OfSums:
     def totals(self) -> Totals:
         """Sums over the rows of each segment."""
         return self.summed.totals
+
+    @property
+    def n_unknown(self) -> IntArray:
+        """None is unknown: a horizon is of rows that are read."""
+        return np.zeros(self.totals.count.size, np.int64)
+
+    @property
+    def few_known(self) -> tuple[str, ...]:
+        """None."""
+        return ()
 
     def conditions(self, i: int) -> tuple[str, ...]:
         """Conditions of a segment, in words."""
@@ -249,6 +276,8 @@ class BoundedSegment(Result):
         Of its calibration, adjusted for all segments, where the search calls it off; else None.
     in_part : bool
         Whether it is called off for a part of its predictions, so that the mean error does not say how far off it is.
+    n_unknown : int
+        Rows besides, whose outcome at a horizon is not known.
     """
 
     name: str
@@ -257,6 +286,7 @@ class BoundedSegment(Result):
     bias_interval: Interval
     pvalue: float | None = None
     in_part: bool = False
+    n_unknown: int = 0
 
     @property
     def proved(self) -> float:
@@ -265,7 +295,7 @@ class BoundedSegment(Result):
 
     def summary(self) -> str:
         """One clause."""
-        way, rows = "too low" if self.bias > 0.0 else "too high", counted(self.n_rows, "row")
+        way, rows = "too low" if self.bias > 0.0 else "too high", known_rows(self.n_rows, self.n_unknown)
         if self.pvalue is None:
             return (
                 f"{self.name}: predictions are at least {in_points(in_short(self.proved, ROUND_FLOOR))} {way} ({rows})"
@@ -292,7 +322,7 @@ class BoundedSegments(Result):
         Probability that any segment is said to be beyond that is not, at most: already the gate's level divided by the
         number of its checks. "Within" and the search of segments take the gate's whole level.
     n_rows : int
-        Rows of the table.
+        Rows of the table, at a horizon those whose outcome is known.
     n_tested, n_beyond : int
         Segments that were formed, and those that are proved beyond.
     beyond : tuple of BoundedSegment
@@ -316,10 +346,14 @@ class BoundedSegments(Result):
     rows_needed : int or None
         About how many rows of the table would decide about those that are undecided; None if none is, or no number
         would.
+    n_unknown : int
+        Rows of the table besides, whose outcome at a horizon is not known; `rows_needed` has them.
+    few_known : tuple of str
+        Segments that are not among those formed, because too few of their outcomes are known.
     """
 
     _parts = "beyond"
-    _columns = ("name", "n_rows", "bias", "bias_interval_low", "bias_interval_high", "pvalue", "in_part")
+    _columns = ("name", "n_rows", "bias", "bias_interval_low", "bias_interval_high", "pvalue", "in_part", "n_unknown")
     verdict: Literal["beyond", "undecided", "none beyond"]
     max_distance: float
     level: float
@@ -336,12 +370,15 @@ class BoundedSegments(Result):
     undecided: tuple[BoundedSegment, ...] = ()
     untested: str | None = None
     rows_needed: int | None = None
+    n_unknown: int = 0
+    few_known: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """One sentence."""
         most = min(self.max_depth, len(self.features))
         made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
         made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
+        made += f" ({few_known_in_words(self.few_known)})" if self.few_known else ""
         of, limit = f"{counted(self.n_tested, 'segment')} {made}", in_points(asked(self.max_distance))
         if self.verdict == "beyond":
             be = "is" if self.n_beyond == 1 else "are"
@@ -409,6 +446,8 @@ def bounded(source: OfRows | OfSums, max_depth: int, level: float, max_distance:
         features=tuple(source.labels),
         max_depth=max_depth,
         together=tuple(pooled(source.labels)),
+        n_unknown=int(source.n_unknown[0]),
+        few_known=source.few_known,
     )
     return bounds, ends
 
@@ -416,8 +455,9 @@ def bounded(source: OfRows | OfSums, max_depth: int, level: float, max_distance:
 def _segment(source: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None = None) -> BoundedSegment:
     totals, ends_of_it = source.totals, Interval(*(float(end[i]) for end in ends))
     name = " and ".join(source.conditions(i)) or "all rows"
-    evidence = (None, False) if off is None else (off.pvalue(), off.in_part)
-    return BoundedSegment(name, int(totals.count[i]), float(totals.bias[i]), ends_of_it, *evidence)
+    pvalue, in_part = (None, False) if off is None else (off.pvalue(), off.in_part)
+    count, n_unknown = int(totals.count[i]), int(source.n_unknown[i])
+    return BoundedSegment(name, count, float(totals.bias[i]), ends_of_it, pvalue, in_part, n_unknown)
 
 
 def _with_called_off(
@@ -436,7 +476,7 @@ def _with_called_off(
     if not times:
         return bounds
     worst_first = sorted(times, key=lambda each: -abs(float(source.totals.bias[each.at])))
-    needed = max(times.values()) * bounds.n_rows
+    needed = max(times.values()) * (bounds.n_rows + bounds.n_unknown)
     return replace(
         bounds,
         verdict="undecided",

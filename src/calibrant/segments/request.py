@@ -40,6 +40,8 @@ class Search:
     sampling_fractions: Any = None
     # whether segments are formed of features and rows alone: those whose rows are predicted 0 or 1 are among them
     any_prediction: bool = False
+    # whether rows without weight are those whose outcome at a horizon is not known: segments have them as well
+    followed: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used."""

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant.door.coding import pooled
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval, as_points, at_most, confidence, in_points, in_short
-from calibrant.door.values import Result, counted
+from calibrant.door.values import Result, counted, known_rows
 from calibrant.inference.testing.result import TestResult
 from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates
@@ -52,6 +52,8 @@ class FoundSegment(Result):
         Means of outcome minus prediction from here on, in either direction, are beyond noise in this segment.
     n_groups : int or None
         Groups with rows in it, where rows of one group may depend on one another; else None.
+    n_unknown : int
+        Rows besides, whose outcome at a horizon is not known; `n_groups` has their groups.
 
     See Also
     --------
@@ -72,6 +74,7 @@ class FoundSegment(Result):
     marginal_pvalue: float
     detectable: float
     n_groups: int | None = None
+    n_unknown: int = 0
 
     @property
     def name(self) -> str:
@@ -115,7 +118,7 @@ class FoundSegment(Result):
                 f"those of all its rows {side} by {shown}"
             )
         groups = "" if self.n_groups is None else f" of {counted(self.n_groups, 'group')}"
-        return f"{self.name}: {error}, {counted(self.n_rows, 'row')}{groups}, p = {self.pvalue:.2g}"
+        return f"{self.name}: {error}, {known_rows(self.n_rows, self.n_unknown)}{groups}, p = {self.pvalue:.2g}"
 
     @staticmethod
     def _side(end: float) -> str:
@@ -157,6 +160,8 @@ class FoundSegments(TestResult):
     n_few_groups : int
         Combinations that are not among the tested segments, because events, or non-events, are to be expected in the
         equal of fewer than 30 groups. 0 where that is so of all rows.
+    few_known : tuple of str
+        Combinations that are not among them, because of too few of their rows the outcome at a horizon is known.
     n_by_bound : int
         Tested segments in which they were seen in fewer groups. Random signs say nothing there. Only a proved bound can
         name them, which takes larger errors.
@@ -174,7 +179,7 @@ class FoundSegments(TestResult):
     _columns = (
         "conditions", "n_rows", "base_rate", "mean_prediction", "bias", "bias_interval_low", "bias_interval_high",
         "direction", "where_low", "where_high", "where_bias", "where_share", "pvalue", "marginal_pvalue", "detectable",
-        "n_groups",
+        "n_groups", "n_unknown",
     )  # fmt: skip
     segments: tuple[FoundSegment, ...]
     strongest: FoundSegment
@@ -191,6 +196,7 @@ class FoundSegments(TestResult):
     n_groups: int | None = None
     n_few_groups: int = 0
     n_by_bound: int = 0
+    few_known: tuple[str, ...] = ()
     tested: FloatArray = field(default_factory=lambda: np.empty((0, 3)), compare=False, repr=False)
     made_of: tuple[tuple[tuple[int, int], ...], ...] = field(default=(), compare=False, repr=False)
 
@@ -210,7 +216,8 @@ class FoundSegments(TestResult):
             few.append(
                 f"{self.n_by_bound:,} {_be(self.n_by_bound)} tested by a bound alone, which sees large errors only"
             )
-        return f"{scope}; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else scope
+        scope += f"; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else ""
+        return f"{scope}; {few_known_in_words(self.few_known)}" if self.few_known else scope
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, all but `tested` and `made_of`."""
@@ -255,6 +262,16 @@ class FoundSegments(TestResult):
     def _certain(self) -> str:
         """Rows that were predicted 0 or 1 and came out otherwise, which no test of chance can weigh."""
         return "" if self.impossible is None else f" Not among the segments: {self.impossible.summary()}"
+
+
+_NAMED = 3
+
+
+def few_known_in_words(names: tuple[str, ...]) -> str:
+    """Say of which segments too few outcomes are known, of several the first."""
+    rest = len(names) - _NAMED
+    more = f" and {rest:,} more" if rest > 0 else ""
+    return f"too few outcomes are known to look at {', '.join(names[:_NAMED])}{more}"
 
 
 def _be(number: int) -> str:

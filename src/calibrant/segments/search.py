@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, generator, text
-from calibrant.door.columns import NOT_NULL, FloatArray, read_columns
+from calibrant.door.columns import NOT_NULL, FloatArray, IntArray, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.request import MAX_DEPTH
@@ -21,7 +21,7 @@ from calibrant.inference.testing.result import impossible_rows
 from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.by_groups import ByGroups, ByRows
-from calibrant.segments.candidates import FeatureLots, SegmentCandidates, form, units_of
+from calibrant.segments.candidates import FeatureLots, FollowedRows, SegmentCandidates, form, units_of
 from calibrant.segments.evidence import Totals, holm, totals_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
@@ -43,8 +43,9 @@ def found_in_table(
             raise many_in_groups()
         with table.lazily(names, searchable, search.option) as lazy:
             return found_in_sums(lazy, dict(names), searchable, search)
-    rows, told_apart, left_out, n_bad, _ = read_to_search(table, names, searchable, search)
-    return replace(find_in_rows(rows, told_apart, search), left_out=ReadOnly(left_out), n_excluded=n_bad)
+    read = read_to_search(table, names, searchable, search)
+    segments = find_in_rows(read.rows, read.features, search, read.followed)
+    return replace(segments, left_out=ReadOnly(read.left_out), n_excluded=read.n_excluded)
 
 
 def many_in_groups() -> InputError:
@@ -69,10 +70,20 @@ def taken_features(table: Table, names: Mapping[str, str], search: Search) -> tu
     return searchable
 
 
-def read_to_search(
-    table: Table, names: Mapping[str, str], searchable: tuple[str, ...], search: Search
-) -> tuple[Rows, list[Feature], dict[str, str], int, float]:
-    """Rows and features of a table, why columns were left out, how many bad rows were, and the largest weight."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchRows:
+    """Rows and features of a table."""
+
+    rows: Rows
+    features: list[Feature]
+    left_out: dict[str, str]  # why columns were left out
+    n_excluded: int  # bad rows that were
+    largest: float  # of the weights
+    followed: FollowedRows | None  # all rows, where a horizon leaves outcomes unknown
+
+
+def read_to_search(table: Table, names: Mapping[str, str], searchable: tuple[str, ...], search: Search) -> SearchRows:
+    """Read rows and features of a table."""
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
     groups = names.get("groups")
     read = table.with_features(numbers, searchable, search.option, exclude_bad=search.exclude_bad, groups=groups)
@@ -85,29 +96,39 @@ def read_to_search(
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
     trials, weight = (weight, None) if search.trials else (None, weight)
     declared = search.outcome_free_weights, search.sampling_fractions
-    single = Rows.of(outcome, prediction, weight, trials, read.group, *declared)
+    followed, group, seen = None, read.group, outcome
+    if search.followed and weight is not None:
+        seen = np.where(weight > 0.0, outcome, np.nan)
+    features, left_out = read_features(read.keys, {"y_true": seen, "y_prob": prediction}, search)
+    if search.followed and weight is not None:
+        followed, known = FollowedRows([each.code for each in features], prediction, group), weight > 0.0
+        features = [replace(each, code=each.code[known]) for each in features]
+        outcome, prediction, weight = outcome[known], prediction[known], weight[known]
+        group = None if group is None else group[known]
+    rows = Rows.of(outcome, prediction, weight, trials, group, *declared)
     fractions = read_fractions(search.sampling_fractions)
     weight = weight if fractions is None else fractions.weight_of(outcome)
-    known: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
-    told_apart, left_out = read_features(read.keys, known, search)
-    return single, told_apart, left_out, read.n_excluded, 1.0 if weight is None else float(weight.max())
+    largest = 1.0 if weight is None else float(weight.max())
+    return SearchRows(rows, features, left_out, read.n_excluded, largest, followed)
 
 
 def searched(
-    rows: Rows, features: Sequence[Feature], search: Search
+    rows: Rows, features: Sequence[Feature], search: Search, followed: FollowedRows | None = None
 ) -> tuple[FeatureLots, SegmentCandidates, ByRows | ByGroups]:
     """Evidence by redraws of all segments of rows that were read already."""
     seed = generator(search.random_state).integers(2**64, dtype=np.uint64)
     units = units_of(rows, features)
-    candidates = form(units, features, min(search.max_depth, len(features)), search.min_rows)
+    candidates = form(units, features, min(search.max_depth, len(features)), search.min_rows, followed)
     by = ByRows if rows.group is None else ByGroups
     return units, candidates, by.of(units, candidates, int(search.n_resamples), float(search.level), seed)
 
 
-def find_in_rows(rows: Rows, features: Sequence[Feature], request: Search) -> FoundSegments:
+def find_in_rows(
+    rows: Rows, features: Sequence[Feature], request: Search, followed: FollowedRows | None = None
+) -> FoundSegments:
     """Find segments of rows that were read already."""
     level, n_resamples = float(request.level), int(request.n_resamples)
-    units, candidates, search = searched(rows, features, request)
+    units, candidates, search = searched(rows, features, request, followed)
     beyond = np.flatnonzero(search.pvalue <= level)
     listed = explained_once(units, candidates, search, beyond)
     strongest = int(np.argmax(search.score))
@@ -115,7 +136,8 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], request: Search) -> Fo
     pvalue = search.pvalue.copy()
     for each in numbers:
         pvalue[each] = min(pvalue[each], search.tail(each))
-    described = _Described(candidates, search, totals_of(rows, candidates), pvalue, level)
+    sizes = None if followed is None else followed.of(candidates)
+    described = _Described(candidates, search, totals_of(rows, candidates), pvalue, level, sizes)
     segments = {each: described.segment(each) for each in numbers}
     joint = float(pvalue.min())
     signs = "" if rows.group is None else f"random signs of {counted(units.n_groups, 'group')}, "
@@ -141,7 +163,8 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], request: Search) -> Fo
         ),
         impossible=impossible_rows(rows),
         premise=f"{rows.premise}, and predictions were not fitted to them",
-        n_groups=rows.n_groups,
+        n_groups=rows.n_groups if followed is None else followed.n_groups,
+        few_known=candidates.few_known,
         n_few_groups=candidates.n_few_groups,
         n_by_bound=search.n_by_bound if isinstance(search, ByGroups) else 0,
     )
@@ -156,6 +179,7 @@ class _Described:
     totals: Totals
     pvalue: FloatArray
     level: float
+    sizes: tuple[IntArray, IntArray | None] | None  # rows of each, and groups, where some have no known outcome
 
     def segment(self, i: int) -> FoundSegment:
         """The segment of that number."""
@@ -163,6 +187,12 @@ class _Described:
         low, high = (float(end[i]) for end in self.found.intervals(totals, self.level))
         direction, span = self.found.direction(i)
         there, share = self._within(i, span)
+        groups = int(totals.by_group.number[i]) if totals.grouped and totals.by_group is not None else None
+        n_unknown = 0
+        if self.sizes is not None:
+            of_rows, of_groups = self.sizes
+            n_unknown = int(of_rows[i]) - int(totals.count[i])
+            groups = None if of_groups is None else int(of_groups[i])
         return FoundSegment(
             conditions=self.candidates.conditions(i),
             n_rows=int(totals.count[i]),
@@ -177,7 +207,8 @@ class _Described:
             pvalue=float(self.pvalue[i]),
             marginal_pvalue=float(holm(totals.marginal)[i]),
             detectable=min(1.0, self.found.detectable(i) / float(weight)),
-            n_groups=int(totals.by_group.number[i]) if totals.grouped and totals.by_group is not None else None,
+            n_groups=groups,
+            n_unknown=n_unknown,
         )
 
     def _within(self, i: int, span: tuple[float, float]) -> tuple[float, float]:

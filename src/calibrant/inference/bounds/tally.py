@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from calibrant.door.values import counted
+from calibrant.door.values import counted, known_rows
 
 if TYPE_CHECKING:
     from calibrant.inference.bounds.gate import GateResult
@@ -17,12 +17,21 @@ _MILLION, _MANY_GROUPS, _TIMES = 1_000_000, 10_000, 10
 Of = TypeVar("Of", "GateResult", "RegretBounds")
 
 
-def of_followed(result: Of, n_unknown: int) -> Of:
-    """The result beside so many rows whose outcome is not known: a reader collects rows as they come."""
-    needed = result.rows_needed
-    if needed is not None:
-        needed = math.ceil(needed * (result.n_rows + n_unknown) / result.n_rows)
-    return replace(result, n_unknown=n_unknown, rows_needed=needed)
+def of_followed(result: Of, n_unknown: int, n_unknown_groups: int = 0) -> Of:
+    """The result beside so many rows, and groups of these alone, whose outcomes are not known.
+
+    A reader collects rows and groups as they come.
+    """
+    rows = _as_they_come(result.rows_needed, result.n_rows, n_unknown)
+    result = replace(result, n_unknown=n_unknown, rows_needed=rows)
+    if result.n_groups is None:
+        return result
+    groups = _as_they_come(result.groups_needed, result.n_groups, n_unknown_groups)
+    return replace(result, n_groups=result.n_groups + n_unknown_groups, groups_needed=groups)
+
+
+def _as_they_come(needed: int | None, known: int, unknown: int) -> int | None:
+    return None if needed is None else math.ceil(needed * (known + unknown) / known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,13 @@ class Tally:
     needed: int | None = None
     n_rows: int | None = None  # of groups, or of rows as they come those whose outcome is known
     unit: Literal["row", "group"] = "row"
+    n_unknown: int = 0  # rows of groups whose outcome is not known
 
     @classmethod
     def of(cls, result: GateResult | RegretBounds) -> Tally:
         """Groups where there are some, else rows as they come."""
         if result.n_groups is not None:
-            return cls(result.n_groups, result.groups_needed, result.n_rows, "group")
+            return cls(result.n_groups, result.groups_needed, result.n_rows, "group", result.n_unknown)
         known = result.n_rows if result.n_unknown else None
         return cls(result.n_rows + result.n_unknown, result.rows_needed, known)
 
@@ -47,8 +57,8 @@ class Tally:
         if self.n_rows is None:
             return counted(self.number, self.unit)
         if self.unit == "group":
-            return f"{counted(self.number, 'group')}, {counted(self.n_rows, 'row')}"
-        return f"{self.n_rows:,} of {counted(self.number, 'row')} known"
+            return f"{counted(self.number, 'group')}, {known_rows(self.n_rows, self.n_unknown)}"
+        return known_rows(self.n_rows, self.number - self.n_rows)
 
     @property
     def units(self) -> str:

@@ -15,7 +15,7 @@ from calibrant.door.rows import Lots, Rows
 from calibrant.door.sample import Sample
 from calibrant.inference.testing.result import ImpossibleRows, contradicted, impossible_rows
 from calibrant.kernels.calibration import LANES, redrawn_statistics
-from calibrant.resampling.joint import JointRows
+from calibrant.resampling.joint import JointRows, mean_weight
 from calibrant.resampling.redraw import random_signs
 from calibrant.threads import in_blocks
 
@@ -48,11 +48,13 @@ class Components:
     shift: FloatArray
 
     @classmethod
-    def of(cls, lots: UncertainLots) -> Components:
-        """Make the components of these lots."""
+    def of(cls, lots: UncertainLots, *, by_prediction: bool = False) -> Components:
+        """Make the components of these lots; `by_prediction` those of one prediction lie in one stretch."""
         variance = lots.variance
         total = float(variance.sum())
         time = (np.cumsum(variance) - 0.5 * variance) / total
+        if by_prediction:
+            time = _alike(lots.prediction, time)
         n_blocks = 2
         while 2 * n_blocks <= min(MOST_BLOCKS, lots.n_rows):
             n_blocks *= 2
@@ -246,9 +248,12 @@ def signed_statistics(lots: UncertainLots, n_resamples: int, seed: np.uint64) ->
     group, excess = lots.group, lots.excess
     assert group is not None
     n_groups = int(group.max()) + 1
-    parts = Components.of(replace(lots, n_rows=min(lots.n_rows, n_groups)))
+    # Weights may tell outcomes, and lots of one prediction are in their order: stretches depend on mean weights alone.
+    expected, differ = mean_weight(lots.prediction, lots.weight), bool((lots.weight != lots.weight[:1]).any())
+    alike = replace(lots, weight=expected, n_rows=min(lots.n_rows, n_groups))
+    parts = Components.of(alike, by_prediction=differ)
     n_blocks, sizes = parts.wave.shape[0], np.array(parts.sizes)
-    constant = 1.0 / math.sqrt(float(lots.variance.sum()))
+    constant = 1.0 / math.sqrt(float(alike.variance.sum()))
     line = np.stack([_sums(group, excess * each, n_groups) for each in (constant, parts.slope)], axis=1)
     stretches = sparse.coo_array((excess, (group, parts.block)), (n_groups, n_blocks)).tocsr()
     # Over 2, 4, ... stretches: which are joined, and one over the deviation of each.
@@ -282,6 +287,12 @@ def signed_statistics(lots: UncertainLots, n_resamples: int, seed: np.uint64) ->
         for k, join in enumerate(joins, 1 + sizes.size):
             out[:, k] = (np.asarray(join.T @ sums.T) ** 2).sum(axis=0)
     return fitted, statistics - mean
+
+
+def _alike(prediction: FloatArray, time: FloatArray) -> FloatArray:
+    """The mean time of the lots of each prediction."""
+    of = np.cumsum(np.diff(prediction, prepend=prediction[:1]) > 0.0)
+    return np.asarray((np.bincount(of, time) / np.bincount(of))[of])
 
 
 def _sums(group: IntArray, column: FloatArray, n_groups: int) -> FloatArray:
