@@ -84,7 +84,6 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "1.25",
         "bits -= float(np.log2(np.minimum(np.maximum(*equal), 1.0)).sum())",
     ): "the mean of numbers that are at most 1 is above 1 by rounding only",
-    ("segments/candidates.py", "", "53", "54"): "1 - 2^-54 is 1, and no prediction lies between 1 - 2^-53 and 1",
     ("measures/distance.py", "check_predictor", "level", "(2 * level)"): (
         "the levels name the parts of a partition; twice the levels name the same parts"
     ),

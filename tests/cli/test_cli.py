@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 import calibrant
 from calibrant import progress as told
-from calibrant.cli.app import MOST_FILES, app
+from calibrant.cli.app import MOST_FILES, _proved_wrong, app
 from calibrant.cli.demo import kept, trained
 from calibrant.cli.options import check_target
 from calibrant.door.errors import FileError
@@ -521,3 +522,14 @@ def test_a_run_without_a_result_says_why_in_json(tmp_path, monkeypatch):
             assert set(found) == {"title", "error"}
             assert f"calibrant: {found['error']}" in done.stderr.replace("\n", "")
             assert not CliRunner().invoke(app, [command, *line]).stdout
+
+
+@pytest.mark.parametrize("reference", [None, "0"])
+@pytest.mark.parametrize("reject", [False, True])
+@pytest.mark.parametrize("change", [None, False, True])
+def test_periods_decide_by_their_readings_or_beside_a_reference_by_the_change(reference, reject, change):
+    since = None if change is None else SimpleNamespace(reject=change)
+    period = SimpleNamespace(reading=SimpleNamespace(reject=reject), since_reference=since)
+    audits = [SimpleNamespace(periods=()), SimpleNamespace(periods=(period,))]
+    assert _proved_wrong(audits, reference) == (reject if reference is None else bool(change))
+    assert not _proved_wrong(audits[:1], reference)

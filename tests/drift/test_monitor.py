@@ -318,3 +318,34 @@ def test_of_groups_the_p_value_is_one_over_the_evidence_and_no_more_than_one(log
     assert reading.pvalue == pytest.approx(max(LEAST, math.exp(-log)) if log > 0.0 else 1.0)
     assert reading.reject == (log >= math.log(20.0))
     assert reading.level == 0.05
+
+
+class _Spans:
+    """In the place of sums: which periods they are of."""
+
+    def __init__(self, _n_groups):
+        self.periods = []
+
+    def add(self, period):
+        self.periods.append(period)
+
+    def logs(self):
+        ended.append(tuple(self.periods))
+        return 0.0, 0, 1.0
+
+
+ended: list[tuple[int, ...]] = []
+
+
+def test_of_groups_each_period_ends_itself_all_so_far_and_each_four_sixteen_that_are_full(monkeypatch):
+    monkeypatch.setattr("calibrant.drift.monitor._Stretch", _Spans)
+    monitor, none = GroupMonitor(2, 0.05), (np.zeros(0, np.int64), np.zeros((0, 14)), np.zeros(0, np.int64), 8)
+    monitor._sums = lambda *_: (monitor._n_batches,)
+    total = 0.0
+    for t in range(1, 70):
+        ended.clear()
+        reading = monitor.update(*none)
+        lengths = {1, t, *(length for length in (4, 16, 64) if t % length == 0)}
+        assert sorted(ended) == sorted(tuple(range(t - length + 1, t + 1)) for length in lengths)
+        total += 1.0 / (t * (t + 1.0))  # e-values of 1, counted so that all of them add up to 1
+        assert reading.evalue == pytest.approx(total)

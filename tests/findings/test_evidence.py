@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_test
-from calibrant.findings.evidence import _certain_of_the_side
+from calibrant import Bracket, CalibrationSketch, InputError, audit, audit_table, calibration_test
+from calibrant.door.sample import Sample
+from calibrant.findings.evidence import _certain_of_the_side, population
+from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.testing.components import lots_of_sample, pooling
 
 
@@ -186,3 +188,12 @@ def test_a_test_is_run_again_within_six_standard_errors_of_the_level(level, erro
     _certain_of_the_side(run, level, 999, 5)
     assert [each[0] for each in runs] == [level] * (1 + again)
     assert runs[0][1:] == (999, 5)
+
+
+def test_cells_that_hold_several_predictions_have_no_bound_from_their_middles():
+    y, v = drawn(400)
+    sample = Sample.from_columns(y, v)
+    wide = replace(sample, cell_width=np.full(sample.n_distinct, 1e-3))
+    for each, none in ((sample, False), (wide, True)):
+        bounds, gate = population(each, Draws.of_sample(sample), 0.1, 0.05, 0.0, Bracket(0.0, 0.1), 0.0, {})
+        assert (bounds is None, gate is None) == (none, False)

@@ -112,6 +112,16 @@ def test_segments_are_told_by_how_many_are_off(off, said):
     assert found.count("too high") == off
 
 
+@pytest.mark.parametrize("off", [1, 2, 3, 4, 6])
+def test_three_segments_are_told_by_name_and_the_others_are_counted(off):
+    keys = np.repeat([f"g{i}" for i in range(off)], 300)
+    table = pytest.importorskip("pyarrow").table({"p": [0.5] * keys.size, "y": [0] * keys.size, "g": keys})
+    said = segments_in_words(calibration_by_segment(table, y_true="y", y_prob="p", by=["g"]), ["g"])
+    assert said.count("(300 rows)") == min(off, 3)
+    assert ("; those with the largest smooth error: " in said) == (off > 3)
+    assert (f"; and {off - 3} more" in said) == (off > 3)
+
+
 def test_one_outcome_alone_is_told():
     assert [one_outcome(1, events=each) for each in (True, False)] == [
         f"There is one row, and its outcome is {each}." for each in (1, 0)

@@ -16,7 +16,7 @@ from calibrant.recalibration import SegmentRecalibrator
 from calibrant.recalibration.by_segment import corrections
 from calibrant.recalibration.by_segment.corrections import Fitting
 from calibrant.recalibration.by_segment.estimator import Candidates
-from calibrant.recalibration.by_segment.table import _of_array
+from calibrant.recalibration.by_segment.table import _of_array, _of_objects
 from tests.strategies import examples
 
 
@@ -184,3 +184,19 @@ def test_whole_numbers_are_told_apart_and_infinite_ones_are_the_largest():
     assert _of_array(large.astype(float), "x").tolist() == large.astype(float).tolist()
     assert np.isfinite(_of_array(np.array([np.inf, 1.0, -np.inf]), "x")).all()
     assert _of_array(np.arange(3), "x").tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("column", "read"),
+    [
+        (["a", None], ["a", None]),
+        ([None, None], [None, None]),
+        ([True, None], ["True", None]),
+        ([1, None], [1.0, np.nan]),
+        ([np.nan, np.nan], [np.nan, np.nan]),
+    ],
+)
+def test_texts_without_a_text_stay_texts_and_numbers_without_a_number_numbers(column, read):
+    found = _of_objects(column, "x")
+    assert found.dtype == (object if None in read or "a" in read else np.float64)
+    assert [*map(repr, found.tolist())] == [*map(repr, read)]

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import diagram, draw_density, draw_diagram, legend
+from calibrant.report.diagram import _ticks, diagram, draw_density, draw_diagram, legend
 from calibrant.report.frame import limits
 
 
@@ -96,3 +96,14 @@ def test_a_legend_has_as_many_columns_as_there_is_room_for(width):
     if drawn._ncols < 3:
         more = ax.legend(ncols=drawn._ncols + 1, fontsize="small", handlelength=1.4, columnspacing=0.9, frameon=False)
         assert more.get_window_extent().width > 0.9 * ax.bbox.width
+
+
+@pytest.mark.parametrize("low", range(1, 10))
+@pytest.mark.parametrize("high", range(1, 10))
+def test_an_axis_of_log_odds_has_three_to_six_ticks_inside_it(low, high):
+    ends = 10.0**-low, 1.0 - 10.0**-high
+    ticks = _ticks(*ends)
+    assert 3 <= len(ticks) <= 6
+    assert ticks == sorted(set(ticks))
+    assert ends[0] <= ticks[0] < ticks[-1] <= ends[1]
+    assert {0.1, 0.5, 0.9} <= set(ticks)

@@ -301,6 +301,13 @@ def test_blocks_hold_every_set_and_are_no_larger_than_they_must_be(sizes, depth,
     assert len(blocks) <= len(sets)
 
 
+def test_sets_share_a_block_up_to_its_limit_and_no_further():
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert in_blocks([2, 3, 5], pairs, 30) == [(0, 1, 2)]
+    assert in_blocks([2, 3, 5], pairs, 29) == pairs
+    assert in_blocks([2, 3, 5], [], 30) == []
+
+
 @pytest.mark.parametrize("summed", [False, True])
 def test_a_segment_is_called_off_from_its_pvalue_on(summed):
     """At a level right below the smallest p-value nothing is called off, at the p-value itself a segment is."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
+from calibrant.tables.columns import maybe_twins, present, refuse_twins, same_names
 from calibrant.tables.entry import open_table
 from tests.strategies import examples
 
@@ -99,3 +100,38 @@ def test_one_doubled_header_among_several_files(tmp_path, where):
     (tmp_path / "b.csv").write_bytes(csv([*NAMES, "Y_PROB"], [*columns, columns[1]]))
     with pytest.raises(InputError, match="y_prob: 'y_prob' could be any of 2 columns: 'y_prob', 'Y_PROB'"):
         open_table(tmp_path, filesystem=where).read(y_true="y_true", y_prob="y_prob")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "is empty; a column needs a name to be read"),
+        ("Score", "there is no column 'Score'; there are 'score', 'site'. Did you mean 'score'?"),
+        ("xyz", "there is no column 'xyz'; there are 'score', 'site'"),
+    ],
+)
+def test_a_column_is_there_or_what_is_there_is_told(name, said):
+    assert present("site", ["score", "site"], "by") == "site"
+    with pytest.raises(InputError) as refused:
+        present(name, ["score", "site"], "by")
+    assert (refused.value.argument, refused.value.problem.rstrip(".")) == ("by", said)
+    assert refused.value.allowed is None
+    with pytest.raises(InputError) as refused:
+        present("xyz", ["score", "a, b"], "by")
+    assert refused.value.allowed.command == "a name that holds a comma stands in double quotes"
+
+
+def test_a_name_that_the_reader_does_not_tell_from_another_is_refused_alone():
+    twins = same_names(["score", "Score ", "site", "day", "DAY"], n_folders=1)
+    assert twins == {"score": ["score", "Score "], "day": ["day", "DAY (of the folders)"]}
+    assert same_names(["score", "site"]) == {}
+    refuse_twins("site", twins, "by")
+    with pytest.raises(InputError, match=r"by: ' SCORE' could be any of 2 columns: 'score', 'Score '\. Rename all"):
+        refuse_twins(" SCORE", twins, "by")
+
+
+@pytest.mark.parametrize(
+    ("names", "maybe"), [("ab", False), (["a", "A"], True), (["a", " a"], True), (["a", "a_1"], True), (["a_1"], False)]
+)
+def test_names_that_may_be_taken_for_one_another_are_suspected(names, maybe):
+    assert maybe_twins(list(names)) is maybe

@@ -184,8 +184,6 @@ def segments_in_words(
         off_by = TOLD_ABOVE if name == above else segment_in_words(segment)
         return f"{name}, {off_by} ({known_rows(segment.n_rows, segment.n_unknown)})"
 
-    if off == 1:
-        return f"{sentence}: {told(errs[0])}."
     which = "" if off <= _TOLD else "; those with the largest smooth error"
     more = f"; and {off - _TOLD:,} more" if off > _TOLD else ""
     other = _other_way(errs)

@@ -27,7 +27,7 @@ LEAST_INFORMATION = 1.0 - 1e-9
 which depends on the order of a sum."""
 _MOST_DRAWN = 3_000_000_000  # bytes of outcomes redrawn with their weights, for each processor
 _MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
-_LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
+_LEAST = 1e-40  # prediction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
             size = int(joint.max(initial=0)) + 1
         joint = joint * values + code[used]
         size *= values
-    v = np.clip(rows.y_prob[used], _LEAST, _MOST)
+    v = np.maximum(rows.y_prob[used], _LEAST)
     w = np.ones(v.size) if rows.weight is None else rows.weight[used]
     order = np.lexsort((joint, v) if rows.weight is None else (joint, w, v))
     v, w, joint = v[order], w[order], joint[order]
