@@ -265,3 +265,21 @@ def test_a_relaxation_that_is_not_solved_leaves_credits_that_hold(monkeypatch):
     assert mass @ element_relaxation(mass, v, y, TimeLimit(None)).credit <= best + 1e-12
     labels, proven = partition_by_columns(mass, v, y, np.arange(6), TimeLimit(None))
     assert proven <= best + 1e-9 <= cost(mass, v, y, labels) + 2e-9
+
+
+@examples(400)
+@given(st.integers(2, 13), st.integers(0, 2**32 - 1), st.booleans())
+def test_the_proof_alone_leaves_out_no_shorter_path(n, seed, in_steps):
+    """Without a look beforehand the search that proves has to find the cheapest partition as well."""
+    rng = np.random.default_rng(seed)
+    v = rng.choice(17, n, replace=False) / 16.0 if in_steps else rng.random(n)
+    y = rng.integers(0, 2, n).astype(float)
+    mass = np.full(n, 1.0 / n)
+    best = cost(mass, v, y, by_subsets(mass, v, y))
+    sample = Sample.from_columns(y, v)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distance_lattice.LatticeProblem, "_look", lambda *_: np.inf)
+        found = upper_distance_from_sample(sample)
+    assert found.exact
+    assert found.lower - 1e-9 <= best <= found.upper + 1e-9
+    assert found.upper == pytest.approx(best, abs=1e-9)
