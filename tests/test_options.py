@@ -251,8 +251,9 @@ def test_so_it_does_beside_every_other(case):
 
 def test_more_of_the_page_is_refused_beside_json():
     done = outcome("audit", "rows", "", ("--all", "--json"))
-    assert (done[0], done[2]) == (2, "")
-    assert done[1] == "calibrant: --all: has no effect beside --json, which prints everything\n"
+    why = "--all: has no effect beside --json, which prints everything"
+    assert (done[0], done[1]) == (2, f"calibrant: {why}\n")
+    assert json.loads(done[2])["error"] == why
 
 
 @pytest.mark.slow

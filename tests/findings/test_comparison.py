@@ -180,7 +180,7 @@ def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
     assert "--drift: there is no column 'dya'" in unknown.stderr
     weighted = CliRunner().invoke(app, [*asked, "--exclude-bad", "--sample-weight", "day"])
     assert weighted.exit_code == 2
-    assert "--sample-weight: cannot be used with periods of drift" in weighted.stderr
+    assert "--sample-weight: column 'day' cannot be used with periods of drift" in weighted.stderr
 
 
 def test_files_whose_bad_rows_were_left_out_are_not_taken_for_the_same_rows(tmp_path):

@@ -279,8 +279,8 @@ def _check_drift(request: AuditRequest, names: Mapping[str, str], rows: Rows | N
             "unweighted=True leaves them out; rows sampled by outcome need sampling_fractions as well",
             "--unweighted leaves them out; rows sampled by outcome need --sampling-fractions as well",
         )
-        problem = f"{SINGLE}, and column {names['sample_weight']!r} holds weights"
-        raise InputError("drift", problem, allowed=ways)
+        problem = f"column {names['sample_weight']!r} cannot be used with periods of drift: {SINGLE}"
+        raise InputError("sample_weight", problem, allowed=ways)
     if request.reference is not None:
         problem = "cannot be used with weights of sampling by outcome: rates are compared as they are in the file"
         raise InputError("reference", problem, allowed=Ways("leave reference out", "leave --reference out"))
