@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrant
+from calibrant import InputError, audit_table
 from calibrant.cli.app import app
+from calibrant.tables.columns import may_hold_weights
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -159,6 +161,33 @@ def test_a_column_that_rows_are_grouped_by_is_no_weight(weighted, monkeypatch, l
     refused = run("audit", weighted, option, "weight", "--resamples", 0)
     assert refused.exit_code == 2
     assert "column 'freq' may hold weights" in refused.stderr
+
+
+_SURVEY = (
+    "ipw_weight",
+    "ht_weight",
+    "smpl_weight",
+    "wt_final",
+    "samp_wt",
+    "survey_wt",
+    "pw",
+    "inv_prob",
+    "Final_Weights",
+)
+
+
+@pytest.mark.parametrize("name", _SURVEY)
+def test_weights_of_surveys_and_propensities_are_asked_about(name):
+    table = pd.DataFrame({"y_true": [0, 1, 1], "y_prob": [0.2, 0.7, 0.9], name: [1.0, 2.0, 3.0]})
+    with pytest.raises(InputError, match=f"sample_weight: column '{name}' may hold weights"):
+        audit_table(table, n_resamples=0)
+
+
+@pytest.mark.parametrize("name", ["body_weight", "birth_weight", "weight_kg", "wt_loss", "pwt_index", "final"])
+def test_features_about_weight_are_no_weights(name):
+    assert not may_hold_weights(name)
+    table = pd.DataFrame({"y_true": [0, 1, 1], "y_prob": [0.2, 0.7, 0.9], name: [1.0, 2.0, 3.0]})
+    assert "sample_weight" not in audit_table(table, n_resamples=0).columns
 
 
 def test_weights_by_another_role_are_none(tmp_path):

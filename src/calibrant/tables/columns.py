@@ -15,25 +15,18 @@ USUAL_NAMES = {
 }
 """Names that are taken without being told, if exactly one of a row is there."""
 
+_WEIGHED_BY = (
+    *("ps", "ip", "ipw", "ht", "propensity", "sampling", "sample", "samp", "smpl", "survey", "design", "final"),
+    *("case", "row"),
+)
 _PERHAPS_WEIGHTS = frozenset(
     (
-        *("weight", "weights", "sample_weights", "w", "wt", "wts", "freq", "frequency", "trials", "n_trials"),
-        *(
-            "exposure",
-            "exposures",
-            "ead",
-            "ipw",
-            "iptw",
-            "ipcw",
-            "wgt",
-            "pweight",
-            "fweight",
-            "aweight",
-            "inverse_propensity",
-        ),
-        *(f"{kind}_weight" for kind in ("ps", "ip", "sampling", "case", "survey", "propensity", "design", "row")),
+        *("weight", "weights", "w", "wt", "wts", "wgt", "freq", "frequency", "trials", "n_trials"),
+        *("exposure", "exposures", "ead", "ipw", "iptw", "ipcw", "pw", "pweight", "fweight", "aweight"),
+        *("inverse_propensity", "inv_propensity", "inverse_prob", "inv_prob", "wt_final", "weight_final"),
+        *(f"{by}_{weight}" for by in _WEIGHED_BY for weight in ("weight", "weights", "wt", "wgt")),
     )
-)
+) - {*USUAL_NAMES["sample_weight"]}
 """Names of columns that change every number if they are weights, and may be something else."""
 _PERHAPS_GROUPS = (
     *(
