@@ -190,6 +190,13 @@ def test_features_about_weight_are_no_weights(name):
     assert "sample_weight" not in audit_table(table, n_resamples=0).columns
 
 
+def test_the_first_screen_says_that_weights_were_left_out(weighted):
+    told = run("audit", weighted, "--unweighted", "--resamples", 0).stdout
+    screen = " ".join(told.split("Taken as given")[0].split())
+    assert "Any weights were left out (unweighted)." in screen
+    assert "left out" not in run("audit", weighted, "--resamples", 0).stdout.split("Taken as given")[0]
+
+
 def test_weights_by_another_role_are_none(tmp_path):
     path = tmp_path / "rows.csv"
     pd.DataFrame({"trials": [0, 1, 1], "y_prob": [0.2, 0.7, 0.9]}).to_csv(path, index=False)

@@ -6,12 +6,13 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import Interval, audit, calibration_by_segment
-from calibrant.door.ends import confidence
+from calibrant.door.ends import Bracket, confidence
 from calibrant.findings.regions import Places, Region
 from calibrant.findings.words import (
     ends,
@@ -26,6 +27,7 @@ from calibrant.findings.words import (
 from calibrant.inference.testing.calibration import TestRegion
 from calibrant.measures.registry import measures
 from calibrant.report.text import Page, _parts
+from calibrant.report.text import _segment as segment_line
 from calibrant.segments.results import FoundSegment, FoundSegments
 from calibrant.sketch.sketch import CalibrationSketch
 from tests.strategies import examples, samples
@@ -299,3 +301,19 @@ class _NoneShown(str):
 
     def __getitem__(self, _):
         return ""
+
+
+def test_a_segment_has_one_distance_where_its_bracket_is_narrow():
+    table = {"y": [0, 1] * 300, "p": [0.4, 0.5] * 300, "g": ["a", "b"] * 300}
+    segment, *_ = calibration_by_segment(pandas.DataFrame(table), y_true="y", y_prob="p", by=["g"])
+    told = [
+        segment_line(replace(segment, lower_distance_bracket=Bracket(*ends)), chance=False)
+        for ends in ((0.0351999999, 0.0352000097), (0.00035199999, 0.00035200001), (0.0351, 0.0354))
+    ]
+    assert [each.split(": ")[1].split(",")[0] for each in told] == [
+        "distance 0.0352",
+        "distance 0.00035",
+        "distance 0.0351 to 0.0354",
+    ]
+    narrow = replace(segment, lower_distance_bracket=Bracket(0.0351999999, 0.0352000097))
+    assert "distance 0.0352." in segments_in_words([narrow], ["g"], chance=False)

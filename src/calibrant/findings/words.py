@@ -56,9 +56,9 @@ def number(value: float) -> str:
 
 
 def proved(lower: float, upper: float) -> tuple[str, str]:
-    """A proved interval in short, and as a clause: a single number where its four decimals hold all of it."""
+    """A proved interval in short, and as a clause: a single number where its digits hold all of it."""
     middle = 0.5 * (lower + upper)
-    if lower >= 0.00095 and upper - lower < 1e-6:
+    if upper - lower < min(1e-6, 0.001 * lower):
         return number(middle), f"is {number(middle)} (proved to within {at_most(upper - lower, 1)})"
     low, high = outwards(lower, upper)
     return f"{low} to {high}", f"lies between {low} and {high}"
@@ -169,7 +169,7 @@ def segments_in_words(
 ) -> str:
     """Say how many segments are off, and name the worst; without `chance`, the worst alone. A line `above` has one."""
     if not chance:
-        distance = " to ".join(outwards(*segments[0].lower_distance_bracket))
+        distance = proved(*segments[0].lower_distance_bracket)[0]
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
         return f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)

@@ -139,7 +139,7 @@ def _environment() -> Environment:
         segment_in_words=segment_in_words,
         segments_sorted=segments_sorted,
         unbroken=_unbroken,
-        outwards=lambda ends: outwards(*ends),
+        proved=lambda ends: proved(*ends)[0],
         outwards_signed=lambda ends: outwards(*ends, signed=True),
     )
     return environment

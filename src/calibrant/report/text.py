@@ -25,6 +25,7 @@ from calibrant.findings.words import (
     number,
     percent,
     periods_in_words,
+    proved,
     rate,
     repeats,
     segment_in_words,
@@ -212,16 +213,16 @@ def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str
 
 
 def _segment(segment: Segment, chance: bool) -> str:
-    low, high = outwards(*segment.lower_distance_bracket)
+    distance = proved(*segment.lower_distance_bracket)[0]
     if not chance or segment.bias_interval is None:
         name, rows = segment_name(segment), known_rows(segment.n_rows, segment.n_unknown)
         why_not = f"; {NOT_TESTED}" if chance else ""
-        return f"{name}: distance {low} to {high}, {rows}; outcome minus prediction {segment.bias:+.4f}{why_not}"
+        return f"{name}: distance {distance}, {rows}; outcome minus prediction {segment.bias:+.4f}{why_not}"
     rows = known_rows(segment.n_rows, segment.n_unknown)
     where = f", {segment_in_words(segment)}" if segment.reject else ""
     least, most = outwards(*segment.bias_interval, signed=True)
     return (
-        f"{segment_name(segment)}: distance {low} to {high}, {rows}, q = {segment.qvalue:.2g}"
+        f"{segment_name(segment)}: distance {distance}, {rows}, q = {segment.qvalue:.2g}"
         f"{where}; outcome minus prediction {segment.bias:+.4f} [{least}, {most}]"
     )
 
@@ -314,7 +315,8 @@ def facts(audit: Audit) -> str:
         values = f"pooled into {counted(audit.n_cells, 'cell')} of predictions"
     were = "was" if audit.n_excluded == 1 else "were"
     left_out = f" {counted(audit.n_excluded, 'bad row')} {were} left out." if audit.n_excluded else ""
-    return f"{top}{rows}{_in_groups(audit)}, {values}{weights}; {means}.{left_out}"
+    unweighted = " Any weights were left out (unweighted)." if audit.unweighted else ""
+    return f"{top}{rows}{_in_groups(audit)}, {values}{weights}; {means}.{left_out}{unweighted}"
 
 
 def _in_groups(audit: Audit) -> str:
