@@ -191,6 +191,28 @@ def test_one_cell_by_hand():
     assert since.update(cell(4, 1)).pvalue == reading.pvalue
 
 
+def test_at_the_second_look_periods_are_looked_at_together():
+    since = Since("then", [cell(40, 10)], 0.05, 2**16)
+    since.update(cell(20, 13))
+    reading = since.update(cell(20, 13))
+    excess, variance = 26.0 - 40.0 * 36 / 80, 40.0 * 36 / 80 * 44 / 80 * 40 / 79
+    expected = 2.0 * 2.0 * 3.0 / 0.9 * np.exp(_bennett(excess, variance))  # sums, the second look, all of [0, 1]
+    assert reading.pvalue == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_p_value_equal_to_the_level_rejects():
+    look = lambda level: Since("then", [cell(40, 10)], level, 2**16).update(cell(20, 15))  # noqa: E731
+    pvalue = look(0.05).pvalue
+    found = [look(level) for level in (pvalue, 0.99 * pvalue)]
+    assert [each.level for each in found] == [pvalue, 0.99 * pvalue]
+    assert [each.reject for each in found] == [True, False]
+
+
+def test_no_evidence_makes_a_p_value_of_zero():
+    reading = Since("then", [cell(1_000_000, 100_000)], 0.05, 2**16).update(cell(1_000_000, 900_000))
+    assert 0.0 < reading.pvalue < 1e-300
+
+
 def test_what_the_mix_of_a_cell_could_account_for_is_taken_off():
     """Two values in one cell: four fifths of the rows at the lower before, at the upper since."""
     low, high = 0.0004, 0.0009

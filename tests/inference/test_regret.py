@@ -246,3 +246,22 @@ def test_two_cells_can_lose_all_that_is_allowed_for_what_they_hold():
     ]
     allowed = _pooled(cells, 0.0, None)
     assert found[0] - found[1] <= allowed <= found[0] - found[1] + 10.0 * width
+
+
+def test_a_cell_that_the_threshold_may_divide_proves_no_loss():
+    """A tenth of the rows are events: acting from 0.25 on loses, but rows below 0.25 are not acted on."""
+    y, v = (np.arange(2000) % 10 == 0).astype(float), np.full(2000, 0.25)
+    one_prediction = regret_bounds(y, v, threshold=0.25)
+    assert 0.1 < one_prediction.regret_interval.low < 0.15 < one_prediction.regret_interval.high
+    sample = CalibrationSketch(64).update(y, v + np.linspace(-1e-3, 1e-3, 2000)).sample
+    widths = sample.cell_width[sample.cell_width > 0.0]
+    assert widths.size
+    assert widths.max() < 1.0
+    assert regret_bounds_from_sample(sample, 0.05, 0.25).regret_interval.low == 0.0
+
+
+@pytest.mark.parametrize("options", [{}, {"sample_weight": np.ones(50), "max_weight": 1.0}])
+def test_the_level_of_a_bound_is_the_one_asked_for(options):
+    found = [regret_bounds(np.arange(50) % 2, np.full(50, 0.1), level=level, **options) for level in (0.1, 0.2)]
+    assert [each.level for each in found] == [0.1, 0.2]
+    assert found[0].regret_interval.low < found[1].regret_interval.low

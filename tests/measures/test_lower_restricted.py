@@ -79,3 +79,9 @@ def test_a_solver_that_fails_gives_no_number(monkeypatch, wrong):
     monkeypatch.setattr("scipy.optimize.linprog", failing)
     with pytest.raises(ArithmeticError, match=r"the solver found no answer|proved to lie between"):
         restricted_lower_distance(y_true, y_prob, values=[0, 0.5, 1])
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0, 1.2], [-0.2, 0.0, 1.0], [[0.0, 1.0]]])
+def test_values_outside_the_unit_interval_are_told_what_is_allowed(values):
+    with pytest.raises(InputError, match=r"values: must be numbers in \[0, 1\]"):
+        restricted_lower_distance([0, 1], [0.2, 0.8], values=values)

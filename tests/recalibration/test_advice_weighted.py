@@ -1,6 +1,7 @@
 """Advice of rows with weights, trials and groups: by the rows' own weight, and none counts twice."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 from calibrant import CalibrationSketch, audit
+from calibrant.recalibration.choose import _too_light, _worth
 from calibrant.recalibration.judge import Judge
 from tests.strategies import examples
 
@@ -107,3 +109,17 @@ def test_weighted_rows_in_cells_are_advised_nearly_as_the_rows_are():
     assert cells.answer.action == rows.answer.action == "recalibrate"
     at = np.linspace(0.01, 0.9, 20)
     assert cells.advice.recalibrator.predict(at) == pytest.approx(rows.advice.recalibrator.predict(at), abs=2e-3)
+
+
+def test_outcomes_with_weights_worth_less_than_ten_rows_are_too_light():
+    def rows(events, others, jointly=True, weights=None):
+        outcome = np.repeat([1, 0], [events, others])
+        return SimpleNamespace(y_true=outcome, y_prob=np.full(outcome.size, 0.5), weight=weights, jointly=jointly)
+
+    assert _worth(rows(12, 30)) == (12.0, 30.0)
+    one_of_all = np.r_[1.0, np.full(11, 1e-12), np.ones(30)]
+    assert _worth(rows(12, 30, weights=one_of_all)) == pytest.approx((1.0, 30.0))
+    assert [_too_light(rows(n, 30)) for n in (9, 10, 11)] == [True, False, False]
+    assert [_too_light(rows(30, n)) for n in (9, 10, 11)] == [True, False, False]
+    assert not _too_light(rows(9, 9, jointly=False))
+    assert _too_light(rows(12, 30, weights=one_of_all))

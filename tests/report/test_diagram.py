@@ -1,13 +1,24 @@
 """The diagram: two curves, weight that follows the rows, sides told apart without colour, the headline's examples."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import _ticks, diagram, draw_density, draw_diagram, legend
+from calibrant.report.diagram import (
+    _BESIDE,
+    _LETTER,
+    STYLE,
+    _drift_figure,
+    _ticks,
+    diagram,
+    draw_density,
+    draw_diagram,
+    legend,
+)
 from calibrant.report.frame import limits
 
 
@@ -107,3 +118,34 @@ def test_an_axis_of_log_odds_has_three_to_six_ticks_inside_it(low, high):
     assert ticks == sorted(set(ticks))
     assert ends[0] <= ticks[0] < ticks[-1] <= ends[1]
     assert {0.1, 0.5, 0.9} <= set(ticks)
+
+
+@pytest.mark.parametrize(
+    "ends, ticks",
+    [
+        ((0.01, 0.99), [0.01, 0.1, 0.5, 0.9, 0.99]),
+        ((1e-4, 0.99), [1e-4, 0.01, 0.1, 0.5, 0.9, 0.99]),  # six, of every second power of ten
+    ],
+)
+def test_ticks_are_as_many_powers_of_ten_as_there_is_room_for(ends, ticks):
+    assert _ticks(*ends) == pytest.approx(ticks)
+
+
+def periods(*names, level=0.05):
+    reading = SimpleNamespace(evalue=2.0)
+    rates = {"reading": reading, "base_rate": 0.3, "mean_prediction": 0.2}
+    return SimpleNamespace(level=level, periods=[SimpleNamespace(period=name, **rates) for name in names])
+
+
+def test_the_line_of_the_drift_is_the_evidence_that_rejects():
+    evidence, line = _drift_figure(periods("a", "b", level=0.04), 6.0).axes[1].lines
+    assert evidence.get_ydata() == pytest.approx([2.0, 2.0])
+    assert line.get_ydata() == pytest.approx([25.0, 25.0])
+
+
+@pytest.mark.parametrize("names", [("a", "long names"), ("a", "long names", "b"), ("long names", "a", "b", "c", "d")])
+def test_periods_are_named_where_the_longest_name_has_room(names):
+    needed = STYLE["font.size"] * (_LETTER * 10 + 1) * (len(names) - 1) / 72.0
+    for part, shown in ((1.01, 1), (0.99, 2)):
+        labels = _drift_figure(periods(*names), _BESIDE + part * needed).axes[1].get_xticklabels()
+        assert [label.get_text() for label in labels] == list(names[::shown])

@@ -57,3 +57,7 @@ def test_the_slider_starts_at_the_headline_or_at_the_mean_prediction_within_the_
         )
         assert drawn["start"] == start
         assert drawn["table"] == {key: [0.25, None] for key in ("prediction", "outcome", "isotonic", "upper")}
+
+
+def test_without_a_cost_the_page_has_nothing_on_acting():
+    assert html._acting(SimpleNamespace(acting=None)) is None

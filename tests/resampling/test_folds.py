@@ -77,3 +77,17 @@ def test_a_label_of_as_many_rows_as_parts_has_one_in_each(seed):
 def test_folds_that_would_let_rows_see_themselves_are_refused(options, argument, said):
     with pytest.raises(InputError, match=f"{argument}: {said}"):
         folds(np.tile([0, 1], 3), **{"cv": 2, **options})
+
+
+def test_a_splitter_is_shown_the_table():
+    class ByTable:
+        def split(self, table, labels=None, groups=None):
+            for part in (0.0, 1.0):
+                yield np.flatnonzero(table != part), np.flatnonzero(table == part)
+
+        def get_n_splits(self, *_):
+            return 2
+
+    table = np.array([1.0, 0.0, 1.0, 0.0])
+    held = [test.tolist() for _, test in folds(np.array([0, 0, 1, 1]), ByTable(), table=table)]
+    assert held == [[1, 3], [0, 2]]

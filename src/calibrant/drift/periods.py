@@ -470,7 +470,7 @@ class Since:
         if self._looks > 1:
             log = min(log, _Strata(self._reference, self._since[0], self._breaks).strongest()[0])
         log += math.log(2.0 * self._looks * (self._looks + 1.0))
-        self._smallest = min(self._smallest, math.exp(max(-700.0, min(0.0, log))))
+        self._smallest = min(self._smallest, math.exp(max(-700.0, log)))
         return ReferenceReading(
             self._name,
             self._smallest,
