@@ -22,6 +22,7 @@ from calibrant import (
     population_bounds,
 )
 from calibrant.cli.app import app
+from calibrant.door.identity import identities
 from calibrant.door.premises import Premises
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
@@ -924,3 +925,33 @@ def test_segments_of_rows_that_are_followed_are_gated_with_their_weights(tmp_pat
     none_known = written(tmp_path / "none.parquet", p=risk, t=early[0], e=early[1], kind=kind)
     with pytest.raises(InputError, match="by: kind = b: no outcome of its 1,500 rows is known by the horizon; take an"):
         gated(none_known, by=("kind",), time="t", event="e", horizon=1.0, y_prob="p", least_followed=0.1)
+
+
+def test_a_baseline_with_rows_of_the_file_is_refused_with_about_how_many():
+    rng = np.random.default_rng(0)
+    v = rng.random(300)
+    y = (rng.random(300) < v).astype(float)
+
+    def held(first, last):
+        return SimpleNamespace(claims=lambda: tuple(identities(y[first:last], v[first:last])))
+
+    assert checks._refuse_shared(held(0, 150), held(150, 300), "before.csv") is None
+    with pytest.raises(InputError, match=r"baseline: 'before.csv' and FILE share about 200 rows") as caught:
+        checks._refuse_shared(held(0, 200), held(0, 200), "before.csv")
+    assert "--distinct says that they are other rows" in str(caught.value)
+
+
+def test_what_several_checks_of_distance_are_of_is_said_with_their_level():
+    def check(name, verdict, low, high):
+        return Check(name, "rows", GateResult(verdict, 0.1, Interval(low, high), 0.1, 900, None))
+
+    within, beyond = check("all rows", "within", 0.0, 0.05), check("place = north", "beyond", 0.2, 0.3)
+    assert Gated("a.csv", (within,), within.result.premises).what == ""
+    assert "at least" not in within.proved
+    assert "at least" in beyond.proved
+    of = "How far predictions would have to move on average to be calibrated; limit 10 points. "
+    of += "'At most' holds with 90% confidence"
+    assert Gated("a.csv", (within, within), within.result.premises).what == f"{of} in each check:"
+    assert Gated("a.csv", (within, beyond), within.result.premises).what == (
+        f"{of} in each check, 'at least' in all 2 together; a check alone proves a larger 'at least':"
+    )

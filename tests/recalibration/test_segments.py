@@ -513,3 +513,16 @@ def test_one_map_is_due_where_it_is_advised_and_where_predictions_tell_nothing(m
         found, best = SegmentRecalibrator("p")._best_map(rows)
         assert found == kind
         assert isinstance(best, AveragedScaling) == (kind == "global")
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5])
+def test_a_summary_names_three_corrections_and_counts_the_others(n, monkeypatch):
+    made = tuple(estimator.SegmentCorrection(f"k = {i}", ("k",), 10 + i, 0.5) for i in range(n))
+    monkeypatch.setattr(SegmentRecalibrator, "corrections_", made)
+    repair = SegmentRecalibrator()
+    repair.chosen_, repair.scores_ = "segments", ()
+    named = "; ".join(f"+0.50 where k = {i} ({10 + i} rows)" for i in range(min(n, 3))) or "none"
+    more = f"; and {n - 3} more segments" if n > 3 else ""
+    assert repair.summary() == (
+        f"Net corrections of log-odds by segment: {named}{more}. Not compared with the predictions as they are."
+    )

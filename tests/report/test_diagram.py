@@ -121,7 +121,7 @@ def test_an_axis_of_log_odds_has_three_to_six_ticks_inside_it(low, high):
 
 
 @pytest.mark.parametrize(
-    "ends, ticks",
+    ("ends", "ticks"),
     [
         ((0.01, 0.99), [0.01, 0.1, 0.5, 0.9, 0.99]),
         ((1e-4, 0.99), [1e-4, 0.01, 0.1, 0.5, 0.9, 0.99]),  # six, of every second power of ten

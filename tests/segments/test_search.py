@@ -16,7 +16,7 @@ from calibrant.kernels import excursions as kernel
 from calibrant.segments import candidates as formed_module
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.evidence import holm, search, stepped_down, totals_of
-from calibrant.segments.features import Feature, most_frequent, read_features
+from calibrant.segments.features import Feature, most_frequent, read_features, worth_telling
 from calibrant.segments.request import Search
 from calibrant.segments.search import find_in_rows
 from tests.oracles import found_segments as oracle
@@ -535,3 +535,11 @@ def test_a_text_that_is_missing_in_every_row_is_told_so(lazy):
         find_segments(table.lazy() if lazy else table, features=["x"], n_resamples=39, random_state=0, **NAMES)
     with pytest.raises(InputError, match="'x' is missing in every row"):
         most_frequent("x", [], np.zeros(0, np.int64), Search(), 60)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [((5, 5), 2), ((5, 5, 5), 0), ((10, 5, 5), 2), ((10, 10, 10, 5), 3), ((9, 9, 9, 9), 0), ((10, 10), 2), ((30,), 1)],
+)
+def test_values_of_a_text_are_kept_apart_where_they_are_few_or_have_the_rows(rows, told):
+    assert worth_telling(np.array(rows), Search(n_bins=2, min_rows=10)) == told

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 from fractions import Fraction
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -122,3 +123,41 @@ def test_good_rows_of_segments_are_in_the_cells_of_rows_one_by_one(weighted):
         full = table[:, sketching.COUNT] > 0.0
         assert number[of == each].tolist() == np.flatnonzero(full).tolist()
         np.testing.assert_array_equal(cells[of == each], table[full][:, : len(sketch_groups.MEASURED)])
+
+
+def of_trials(trials, events):
+    """Cells with so many trials and events in all."""
+    cells = np.zeros((len(trials), HIGH + 1))
+    cells[:, COUNT], cells[:, WEIGHT], cells[:, OUTCOME], cells[:, FRACTIONAL] = 1.0, trials, events, 1.0
+    keys = nw.from_native(pa.table({"place": np.arange(len(trials))}), eager_only=True)
+    return sketch_groups.Groups(np.arange(len(trials)), cells, keys, 3).of_trials()
+
+
+def test_rows_of_trials_are_single_outcomes_and_no_trials_no_rows():
+    found = of_trials([10.0, 0.0, 4.0], [3.0 + 1e-9, 0.0, 4.0])
+    assert found.index.tolist() == [0, 2]
+    assert found.keys["place"].to_list() == [0, 2]
+    assert found.n_excluded == 3
+    wanted = {COUNT: [10, 4], WEIGHT: [10, 4], SQUARED: [10, 4], ONES: [3, 4], OUTCOME: [3, 4], FRACTIONAL: [0, 0]}
+    for column, values in wanted.items():
+        assert found.cells[:, column].tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("trials", "events", "argument"),
+    [
+        (2.5, 1.0, "trials"),
+        (10.0, 3.5, "y_true"),
+        (10.0, 1e-6, None),
+        (10.0, 1.1e-6, "y_true"),
+        (1e7, 0.9e-5, None),
+        (1e7, 1.1e-5, "y_true"),
+    ],
+)
+def test_events_may_miss_a_whole_number_by_a_millionth_and_by_rounding(trials, events, argument):
+    if argument is None:
+        assert of_trials([trials], [events]).cells[0, ONES] == 0.0
+        return
+    with pytest.raises(InputError) as caught:
+        of_trials([trials], [events])
+    assert caught.value.argument == argument

@@ -1,6 +1,7 @@
 """Rows of many are added up in one scan: the cells are those of a loop, of GROUP BY, and of any order of the rows."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -242,3 +243,20 @@ def test_ends_are_told_of_floats_alone(tmp_path):
     found = {file.rsplit("/", 1)[-1].split(".")[0]: each for file, each in ends.items()}
     assert found["single"] == found["double"] == (np.float32(p.min()), np.float32(p.max()))
     assert "whole" not in found
+
+
+@pytest.mark.parametrize(
+    ("summed", "cells", "place", "scans", "grouped"),
+    [(False, 4096, True, 0, 0), (True, 4095, True, 0, 1), (True, 4096, True, 1, 0), (True, 4096, False, 1, 1)],
+)
+def test_many_cells_are_summed_by_one_scan_where_they_have_a_place(monkeypatch, summed, cells, place, scans, grouped):
+    asked, sums = [], object() if place else None
+    monkeypatch.setattr(scanning, "scan", lambda *_: asked.append("scan") or sums)
+    monkeypatch.setattr(scanning, "keep_groups_in_arrays", lambda _: asked.append("group"))
+    file = SimpleNamespace(summed=summed, _connection=None)
+    found = scanning.InDuckDB._scanned(file, None, {}, (), cells, "by")
+    assert (found, asked.count("scan"), asked.count("group")) == (
+        None if grouped or not summed else sums,
+        scans,
+        grouped,
+    )

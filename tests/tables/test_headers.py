@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
-from calibrant.tables.columns import maybe_twins, present, refuse_twins, same_names
+from calibrant.tables.columns import choose_columns, maybe_twins, present, refuse_twins, same_names
 from calibrant.tables.entry import open_table
 from tests.strategies import examples
 
@@ -135,3 +135,10 @@ def test_a_name_that_the_reader_does_not_tell_from_another_is_refused_alone():
 )
 def test_names_that_may_be_taken_for_one_another_are_suspected(names, maybe):
     assert maybe_twins(list(names)) is maybe
+
+
+def test_one_column_for_two_arguments_is_refused_by_the_first_in_the_alphabet():
+    asked = {"y_true": "a", "y_prob": "a", "sample_weight": None}
+    with pytest.raises(InputError, match="y_prob: 'a' is given for y_true as well"):
+        choose_columns(asked, ["a", "b"], {})
+    assert choose_columns(asked | {"y_prob": "b"}, ["a", "b"], {})[0] == {"y_true": "a", "y_prob": "b"}

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listener) -> Audit:
     """The audit with the segments and the periods that are asked for, of the columns that it is of."""
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
-    refuse_own_columns(
-        {argument: name for argument, name in audit.columns.items() if argument != "strata"}, by=request.by
-    )
+    refuse_own_columns(audit.columns, by=request.by)
     refuse_own_columns(names, drift=[request.drift])
     if request.by:
         listener.stage("Segments")
