@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from typer.testing import CliRunner
 
 from calibrant import (
@@ -466,3 +466,19 @@ def test_refusals_of_weights_name_the_fractions():
         audit_table(table, sample_weight="w", sampling_fractions=fractions, **of)
     gated(table, max_distance=0.1, unweighted=True, sampling_fractions=fractions, **of)
     audit_table(table, unweighted=True, sampling_fractions=fractions, n_resamples=39, **of)
+
+
+@pytest.mark.parametrize("slope", [0.4, 1.0])
+def test_rows_sampled_by_outcome_by_their_weights_hear_of_no_max_weight(slope):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.0, 9.0, 3_000)
+    y = (rng.random(p.size) < expit(slope * logit(p))) * 1
+    kept = (y == 1) | (rng.random(p.size) < 0.2)
+    table = pd.DataFrame({"y_true": y, "y_prob": p, "sample_weight": np.where(y == 1, 1.0, 5.0)})[kept]
+    found = audit_table(table, n_resamples=0)
+    said = " ".join((*found.sentences, *found.premises.sentences))
+    assert found.sampling_fractions == (0.2, 1.0)
+    assert "--unweighted --sampling-fractions 0:0.2,1:1 (in Python sampling_fractions)" in said
+    assert "max_weight" not in said.replace("-", "_")
+    bounded = audit_table(table, unweighted=True, sampling_fractions={0: 0.2, 1: 1.0}, n_resamples=0)
+    assert bounded.answer.interval is not None

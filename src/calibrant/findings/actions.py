@@ -144,7 +144,7 @@ def _collect(answer: Answer, audit: AuditRecord) -> str:
         few_groups = answer.pvalue is None or audit.group_line is not None
         if audit.n_groups is not None and (few_groups or audit.n_groups < LEAST_GROUPS):
             return f"collect rows of {_more_groups(audit)} before you rely on the predictions. {_SAME_GROUPS}"
-        return f"run this again with {MAX_WEIGHT}, {most_of_one(audit)}: that bounds the error."
+        return f"run this again with {what_bounds(audit)}: that bounds the error."
     if audit.gate.verdict == "within":
         return IF_ALL_RIGHT
     rows = rows_to_collect(audit.gate)
@@ -218,6 +218,15 @@ def _repair_alone(where: Blamed, answer: Answer, audit: AuditRecord) -> str:
 def every_time(audit: AuditRecord) -> str:
     """The one answer that fits all rows: the event rate, or how often each class occurs."""
     return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
+
+
+def what_bounds(audit: AuditRecord) -> str:
+    """Say what option bounds the error for the population, where none was given that does."""
+    fractions = audit.sampling_fractions
+    if fractions is None or audit.n_groups is not None or audit.refuse_fractions:
+        return f"{MAX_WEIGHT}, {most_of_one(audit)}"
+    shares = f"0:{fractions[0]:.6g},1:{fractions[1]:.6g}"
+    return f"--unweighted --sampling-fractions {shares} (in Python sampling_fractions) in place of the weights"
 
 
 def most_of_one(audit: AuditRecord) -> str:

@@ -12,7 +12,7 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
 from calibrant.door.premises import VARY, if_chosen
 from calibrant.door.values import ReadOnly, counted, known_rows
-from calibrant.findings.actions import action_line, every_time, more_groups, most_of_one
+from calibrant.findings.actions import action_line, every_time, more_groups, what_bounds
 from calibrant.findings.decision import (
     Action,
     Answer,
@@ -33,7 +33,6 @@ from calibrant.findings.decision import (
 from calibrant.findings.regions import SAID, Places, of_no_use, rates_in_words, two_rates
 from calibrant.findings.words import (
     LABELS,
-    MAX_WEIGHT,
     NO_TRIALS,
     found_in_words,
     one_outcome,
@@ -414,7 +413,7 @@ def _how_far(answer: Answer, audit: AuditRecord) -> str:
     if answer.interval is None:
         if audit.rates:
             return f"{move} on these rows."
-        return f"{move} on these rows; {MAX_WEIGHT}, {most_of_one(audit)}, would bound it for others."
+        return f"{move} on these rows; {what_bounds(audit)}, would bound it for others."
     if answer.interval.high >= 1.0:
         return f"{move} on these rows; they are too few to bound it for others."
     most = as_points(most_in_short(answer.interval, answer.max_distance))
