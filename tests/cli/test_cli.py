@@ -533,3 +533,13 @@ def test_periods_decide_by_their_readings_or_beside_a_reference_by_the_change(re
     audits = [SimpleNamespace(periods=()), SimpleNamespace(periods=(period,))]
     assert _proved_wrong(audits, reference) == (reject if reference is None else bool(change))
     assert not _proved_wrong(audits[:1], reference)
+
+
+def test_without_a_name_every_table_is_listed_and_no_option_has_an_effect():
+    registry = pytest.importorskip("calibrant_papers.registry")
+    listed = CliRunner().invoke(app, ["reproduce"])
+    assert listed.exit_code == 0
+    assert listed.stdout.splitlines() == [f"{name}: {said}" for name, said in registry.experiments().items()]
+    refused = CliRunner().invoke(app, ["reproduce", "--quick"])
+    assert refused.exit_code == 2
+    assert "--quick: has no effect without NAME: all names are listed" in refused.output

@@ -1,5 +1,6 @@
 """The audit's bracket of the true distance: it holds, its upper end is near, and no count of rows makes it jump."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,16 @@ from calibrant import audit, calibration_distance
 from calibrant.door.sample import Sample
 from calibrant.kernels import two_rows
 from calibrant.measures.distance import audited_distances, rounded_partition
-from calibrant.measures.distance_lattice import domain_of_predictions
+from calibrant.measures.distance_lattice import (
+    LatticeProblem,
+    _exactly_one_way,
+    cost_of_partition,
+    domain_of_predictions,
+    domain_of_rows,
+    rounding_of_paths,
+)
+from calibrant.measures.lower import lower_certificate_from_sample
+from calibrant.measures.lower_check import Potentials, overdraft
 from tests import exact
 from tests.oracles import distance as oracle
 from tests.strategies import examples, samples
@@ -117,3 +127,47 @@ def test_audits_of_one_row_more_are_as_sure_of_the_true_distance():
     few, many = (audit(y_true[:n], y_prob[:n], n_resamples=0).distance for n in (5000, 5001))
     assert many.width <= 1.2 * few.width
     assert many.width < 5.0 / 5001
+
+
+def test_potentials_of_predictions_that_err_one_way_are_made_exact():
+    nodes = np.array([0.2, 0.4])
+    made, up_to, since = _exactly_one_way(Potentials(nodes, nodes - 5e-8, nodes - 1.0 - 5e-8))
+    assert (made.r0.tolist(), made.r1.tolist()) == (nodes.tolist(), (nodes - 1.0).tolist())
+    assert (up_to, since) == (0.4, 2.0)
+    made, up_to, since = _exactly_one_way(Potentials(nodes, 5e-8 - nodes, 1.0 - nodes - 5e-8))
+    assert (made.r0.tolist(), made.r1.tolist()) == ((-nodes).tolist(), (1.0 - nodes).tolist())
+    assert (up_to, since) == (-1.0, 0.2)
+
+
+def test_potentials_that_cannot_be_made_exact_at_both_ends_are_lowered():
+    given = Potentials(np.array([0.25, 0.3]), np.array([0.25, -0.3]) - 5e-8, np.array([-0.75, 0.7]) - 5e-8)
+    assert overdraft(given) > 1e-3
+    made, up_to, since = _exactly_one_way(given)
+    assert overdraft(made) <= 1e-10
+    assert (up_to, since) == (-1.0, 2.0)
+
+
+@pytest.mark.parametrize("y", [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 0.0]])
+def test_the_rounding_of_paths_is_that_of_the_tallest_potential(y):
+    y, v = np.array(y), np.array([0.1, 0.2, 0.7])
+    relaxation = lower_certificate_from_sample(Sample.from_columns(y, v, None), tol=1e-11)
+    potentials = _exactly_one_way(relaxation.potentials)[0]
+    heights = [
+        abs(float(r[potentials.nodes == x][0]))
+        for x, is_one in zip(v, y, strict=True)
+        for r in ([potentials.r0, potentials.r1][int(is_one)],)
+    ]
+    problem = LatticeProblem(v, y, relaxation, np.zeros(3, np.int64))
+    assert problem.rounding == rounding_of_paths(3, max(heights)) + overdraft(potentials)
+
+
+def test_what_a_partition_costs_is_rounded_to_both_sides():
+    zero, one = np.zeros(2), np.ones(2)
+    assert cost_of_partition(domain_of_rows(one, zero, zero), np.array([0, 0])) == (0.0, 0.0)
+    lower, upper = cost_of_partition(domain_of_rows(one, one, one), np.array([0, 0]))
+    assert lower == 0.0 < upper < 1e-14
+    moved = domain_of_rows(one, np.array([0.25, 0.5]), np.array([0.0, 1.0]))
+    for rows, least in ((2, 12.0 * 2.0**-53), (10**9, 8.0 * (10**9 * 2.0**-53) ** 2)):
+        lower, upper = cost_of_partition(replace(moved, rows=rows), np.array([0, 0]))
+        assert lower <= 0.125 - least * 0.625
+        assert 0.125 + least * 0.625 <= upper < 0.125 + 2.0 * least

@@ -14,6 +14,7 @@ from scipy.stats import norm
 from calibrant import CalibrationSketch, InputError
 from calibrant.door.sample import Sample
 from calibrant.recalibration import AveragedScaling, from_json
+from calibrant.recalibration.curves import averaged
 from calibrant.recalibration.curves.averaged import (
     MEMBERS,
     AveragedCurve,
@@ -345,3 +346,26 @@ def test_a_design_effect_is_of_the_sums_of_groups():
     lacks = [sum((weight * (rows.y_true - count * rate))[group == each]) for each in range(5)]
     variance = sum(weight[k] ** 2 * count[k] * rate[k] * (1.0 - rate[k]) for k in range(60))
     assert fitted._design_effect(rows) == pytest.approx(sum(each**2 for each in lacks) / variance, rel=1e-12)
+
+
+def test_rows_are_worth_one_at_least_and_many_have_more_knots(monkeypatch):
+    monkeypatch.setattr(averaged, "MANY_ROWS", 20)
+    monkeypatch.setattr(averaged, "Basis", lambda _, knots: knots)
+    found = []
+    fitted = AveragedScaling()
+    fitted.fit_cells = lambda cells, knots: found.append((float(cells.rows.sum()), knots))
+    y, p = drawn(40, 0)
+    for effect in (1.0, 2.0, 2.1, 40.0, 400.0):
+        fitted._fit(Sample.from_columns(y, p, None), effect)
+    assert [rows for rows, _ in found] == pytest.approx([40.0, 20.0, 40.0 / 2.1, 1.0, 1.0])
+    assert [knots for _, knots in found] == [averaged._MORE_KNOTS] * 2 + [averaged._KNOTS] * 3
+
+
+def test_groups_of_rows_without_weights_have_the_effect_of_weights_of_one():
+    rng = np.random.default_rng(1)
+    group, rate = rng.integers(0, 5, 60), rng.uniform(0.1, 0.6, 60)
+    columns = {"y_prob": rate, "y_true": (rng.random(60) < rate).astype(float), "count": np.ones(60), "group": group}
+    fitted = AveragedScaling()
+    fitted._map = lambda v: v
+    effects = [fitted._design_effect(SimpleNamespace(weight=weight, **columns)) for weight in (None, np.ones(60))]
+    assert effects[0] == effects[1]

@@ -35,6 +35,7 @@ from calibrant.recalibration import (
     VennAbers,
 )
 from calibrant.recalibration.curves.base import maps
+from calibrant.recalibration.curves.steps import bin_edges
 from tests.maps import BINARY
 from tests.oracles import corp as isotonic_oracle
 from tests.oracles import recalibration as oracle
@@ -410,3 +411,23 @@ def test_rare_events_predicted_five_times_too_often_are_said_to_be_lowered():
     assert platt.summary().endswith(": predictions are lowered.")
     temperature = TemperatureScaling().fit(y_prob, rate, sample_weight=weight)
     assert temperature.summary().endswith(": predictions are lowered.")
+
+
+def test_edges_of_bins_by_hand():
+    p, one = np.array([0.1, 0.2, 0.4, 0.8]), np.ones(4)
+    assert bin_edges(p, one, one, 4, "uniform").tolist() == [0.25, 0.5, 0.75]
+    assert bin_edges(p, one, one, 2, "quantile") == pytest.approx([0.3])
+    assert bin_edges(p, one, one, 2, "ceil") == pytest.approx([0.3])
+    assert bin_edges(p, np.array([3.0, 1.0, 1.0, 1.0]), one, 2, "quantile") == pytest.approx([0.15])
+    with pytest.raises(InputError, match="sample_weight: was given, but strategy='ceil' counts rows"):
+        bin_edges(p, 2.0 * one, one, 2, "ceil")
+    every_one = np.broadcast_to(1.0, 4)  # as of rows without weights
+    for strategy in ("quantile", "ceil"):
+        assert bin_edges(p, every_one, one, 3, strategy).tolist() == bin_edges(p, one, one, 3, strategy).tolist()
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0, 5.0])
+def test_one_prediction_has_one_bin(weight):
+    p, weight = np.array([0.3]), np.array([weight])
+    for count in (weight, np.ones(1)):
+        assert bin_edges(p, weight, np.maximum(1.0, count), 10, "quantile").size == 0

@@ -173,8 +173,6 @@ def bin_edges(
     unweighted = weight.strides == (0,) or np.array_equal(weight, count)
     if strategy == "ceil" and not unweighted:
         raise InputError("sample_weight", "was given, but strategy='ceil' counts rows; use strategy='quantile'")
-    if prediction.size == 1 and strategy == "quantile":
-        return np.empty(0)
     below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(weight)
     total = below[-1]
     if unweighted:
