@@ -243,7 +243,10 @@ def test_what_is_refused(call, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"groups": np.arange(400) // 80}, r"groups: \S+ come from too few groups \(worth 4; 30 needed\)"),
+        (
+            {"groups": np.arange(400) // 80},
+            r"groups: \S+ come from too few groups \(as good as 4 equal ones; 30 are needed\)",
+        ),
         ({"groups": np.arange(400) // 50, "rare": True}, "groups: events come from too few groups"),
         (
             {"sample_weight": np.where(np.arange(400) < 10, 1e3, 1.0)},
@@ -267,7 +270,7 @@ def test_few_hospitals_have_level_and_slope():
     low, high = panel.calibration_slope.interval
     assert 0.2 < low < 0.6 < high < 0.9  # what they were drawn with
     assert panel.observed_expected.interval.high < 1.0
-    assert panel.few_groups == "Events come from too few groups (worth 19; 30 needed)"
+    assert panel.few_groups == "Events come from too few groups (as good as 19 equal ones; 30 are needed)"
     assert panel.few_groups in panel.summary()
     unknown = (panel.ici, panel.e50, panel.e90, panel.emax, panel.c_statistic, panel.brier_score)
     assert all(tuple(each.interval) == (0.0, 1.0) and 0.0 < each.value < 1.0 for each in unknown)

@@ -49,7 +49,9 @@ def test_groups_widen_intervals_and_the_order_of_rows_does_not_matter():
     assert again == grouped
     pairs = compare_all(y, {"one": v, "other": v**2}, groups=group, **options)
     assert next(iter(pairs.pairs.values())).premise == grouped.premise
-    with pytest.raises(InputError, match=r"groups: events come from too few groups \(worth 4; 6 needed\)"):
+    with pytest.raises(
+        InputError, match=r"groups: events come from too few groups \(as good as 4 equal ones; 6 are needed\)"
+    ):
         compare_calibration(y, v, v**2, groups=group // 16, **options)
 
 

@@ -77,7 +77,9 @@ def test_topics_stay_together():
     turn = np.random.default_rng(1).permutation(1000)
     options = {"y_true_b": y[1], "items": turn, "items_b": np.arange(1000), "groups": topic[turn], **FEW}
     assert compare_calibration(y[0][turn], v[0][turn], v[1], **options) == grouped
-    with pytest.raises(InputError, match=r"groups: events come from too few groups \(worth 4; 6 needed\)"):
+    with pytest.raises(
+        InputError, match=r"groups: events come from too few groups \(as good as 4 equal ones; 6 are needed\)"
+    ):
         compare_calibration(y[0], v[0], v[1], groups=topic // 20, y_true_b=y[1], items="in order", **FEW)
 
 

@@ -93,7 +93,7 @@ def test_classes_in_groups():
 def test_too_few_groups_for_a_test_are_no_reason_to_leave_the_predictions():
     """It said "leave them, not proved (p = 1)" of a slope of .6, where signs were never drawn."""
     rng = np.random.default_rng(0)
-    for n_groups, said in ((35, "too few groups (worth 18; 30 needed)"), (120, None)):
+    for n_groups, said in ((35, "too few groups (as good as 18 equal ones; 30 are needed)"), (120, None)):
         group = np.repeat(np.arange(n_groups), 50)
         log_odds = np.clip(rng.normal(-1.0, 1.2, group.size), -4.5, 4.5)
         v, rate = (1.0 / (1.0 + np.exp(-each)) for each in (log_odds, 0.6 * log_odds))

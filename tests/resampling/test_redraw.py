@@ -61,15 +61,19 @@ def test_groups_are_counted_by_the_events_that_they_hold():
     check_groups(Rows.of(outcome, np.full(group.size, 0.1), None, None, group))
     fewer = group < LEAST_GROUPS - 1
     with pytest.raises(
-        InputError, match=f"^groups: events come from too few groups .worth {LEAST_GROUPS - 1}; 30 needed"
+        InputError,
+        match=f"^groups: events come from too few groups .as good as {LEAST_GROUPS - 1} equal ones; 30 are needed",
     ):
         check_groups(Rows.of(outcome[fewer], np.full(fewer.sum(), 0.1), None, None, group[fewer]))
     more = np.repeat(np.arange(LEAST_GROUPS + 1), 10)
     others = np.where(more < 2, 1.0, np.tile(np.arange(10) > 0, LEAST_GROUPS + 1))
-    with pytest.raises(InputError, match=f"non-events come from too few groups .worth {LEAST_GROUPS - 1}; 30 needed"):
+    with pytest.raises(
+        InputError,
+        match=f"non-events come from too few groups .as good as {LEAST_GROUPS - 1} equal ones; 30 are needed",
+    ):
         check_groups(Rows.of(others, np.full(more.size, 0.9), None, None, more))
     weight = np.where(group == 0, 1000.0, 1.0)
-    with pytest.raises(InputError, match=r"events come from too few groups .worth 1; 30"):
+    with pytest.raises(InputError, match=r"events come from too few groups .as good as 1 equal ones; 30"):
         check_groups(Rows.of(outcome, np.full(group.size, 0.1), weight, None, group))
 
 

@@ -447,7 +447,7 @@ class GroupLine(Result):
         >>> level, slope = Estimate(0.68, Interval(0.58, 0.79)), Estimate(0.6, Interval(0.42, 0.78))
         >>> line = GroupLine(level, slope, 19.7, "events", 0.05)
         >>> print(line.summary().replace(". By", ".\nBy").replace("; t", ";\nt"))
-        Events come from too few groups (worth 19; 30 needed).
+        Events come from too few groups (as good as 19 equal ones; 30 are needed).
         By groups, observed over expected events is 0.68 (0.58 to 0.79), and the calibration slope 0.60 (0.42 to 0.78);
         together 95% confidence.
         """

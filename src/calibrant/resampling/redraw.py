@@ -85,14 +85,9 @@ def _by_content(group: IntArray, v: FloatArray, weight: FloatArray) -> IntArray:
     return np.argsort(place[np.cumsum(new) - 1], kind="stable")
 
 
-def worth_of(worth: float, least: int = LEAST_GROUPS) -> str:
-    """So many equal groups as there are in effect, and as are needed, in words."""
-    return f"worth {math.floor(worth)}; {least} needed"
-
-
 def too_few(worth: float, least: int = LEAST_GROUPS) -> str:
-    """That groups are too few, in words."""
-    return f"too few groups ({worth_of(worth, least)})"
+    """That groups are too few, in words: there may be many, of which a few hold most of the rows."""
+    return f"too few groups (as good as {math.floor(worth)} equal ones; {least} are needed)"
 
 
 def enough_for_signs(
