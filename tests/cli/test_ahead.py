@@ -45,7 +45,7 @@ def test_one_process_helps_the_first_run(started, monkeypatch, tmp_path, asked):
     folder = tmp_path / "__pycache__"
     folder.mkdir()
     _kept_in(folder, monkeypatch, asked)
-    ahead.compile_beside(lambda: None)
+    ahead.compile_beside(lambda: None, everything=True)
     assert len(started) == 1
     assert "-P" in started[0]
 
@@ -59,7 +59,7 @@ def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp
         monkeypatch.setattr(ahead, "_processors", lambda: 1)
     if why.startswith("not"):
         (tmp_path / "calibration.redrawn_statistics-77.py311.nbi").touch()
-    ahead.compile_beside(lambda: None)
+    ahead.compile_beside(lambda: None, everything=True)
     assert started == []
 
 
@@ -67,7 +67,7 @@ def test_the_run_is_told_whenever_a_kernel_is_compiled(monkeypatch):
     told, asked = [], []
     monkeypatch.setattr(compiled, "when_compiling", asked.append)
     monkeypatch.setattr(ahead, "_processors", lambda: 1)
-    ahead.compile_beside(lambda: told.append(True))
+    ahead.compile_beside(lambda: told.append(True), everything=True)
     asked[0](None)
     asked[0]("folder")
     assert told == [True, True]
@@ -96,14 +96,14 @@ def test_each_task_is_done_by_one_process(monkeypatch, tmp_path):
 
     def second():
         done.append("second")
-        ahead.compile_share(str(tmp_path))  # what the other process does meanwhile
+        ahead.compile_share(str(tmp_path), True)  # what the other process does meanwhile
 
     def third():
         done.append("third")
 
-    monkeypatch.setattr(ahead, "_tasks", lambda: iter([first, second, third]))
+    monkeypatch.setattr(ahead, "_tasks", lambda _everything: iter([first, second, third]))
     (tmp_path / "first").touch()
-    ahead.compile_share(str(tmp_path))
+    ahead.compile_share(str(tmp_path), True)
     assert done == ["second", "third"]
 
 
@@ -114,7 +114,8 @@ def test_the_run_does_its_share_when_it_comes_to_its_first_kernel(started, monke
     _kept_in(folder, monkeypatch)
     asked, did = [], []
 
-    def share(taken):
+    def share(taken, everything):
+        assert everything
         did.append(taken)
         asked[0](None)  # compiles kernels in turn
         if fails:
@@ -122,7 +123,7 @@ def test_the_run_does_its_share_when_it_comes_to_its_first_kernel(started, monke
 
     monkeypatch.setattr(compiled, "when_compiling", asked.append)
     monkeypatch.setattr(ahead, "compile_share", share)
-    ahead.compile_beside(lambda: None)
+    ahead.compile_beside(lambda: None, everything=True)
     assert did == []
     asked[0](None)
     asked[0](None)
@@ -142,14 +143,21 @@ def _compiled():
 
 
 @pytest.mark.slow
-def test_all_that_an_audit_calls_is_compiled_ahead():
+@pytest.mark.parametrize("everything", [True, False])
+def test_all_that_an_audit_calls_is_compiled_ahead(tmp_path, everything):
     """In a process of its own: here other tests have called kernels with other types."""
+    file = tmp_path / "a.csv"
+    rng = np.random.default_rng(1)
+    prediction = rng.random(6000)
+    happened = rng.random(6000) < prediction**2
+    np.savetxt(file, np.c_[happened, prediction], "%d,%.17g", header="y_true,y_prob", comments="")
     code = (
-        "import numpy as np, calibrant; from calibrant.cli import ahead; from tests.cli.test_ahead import _compiled\n"
-        "for task in ahead._tasks(): task()\n"
+        "from calibrant.cli import ahead, app; from tests.cli.test_ahead import _compiled\n"
+        "from typer.testing import CliRunner\n"
+        f"for task in ahead._tasks({everything}): task()\n"
         "before = _compiled()\n"
-        "rng = np.random.default_rng(1); v = rng.random(6000)\n"
-        "calibrant.audit(rng.random(6000) < v**2, v, random_state=0)\n"
+        f"done = CliRunner().invoke(app.app, ['audit', {str(file)!r}] + ['--all'] * {everything})\n"
+        "assert done.exit_code == 0, done.output\n"
         "after = _compiled()\n"
         "print({name: n for name, n in after.items() if n != before.get(name, 0)})"
     )

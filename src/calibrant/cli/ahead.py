@@ -29,12 +29,13 @@ _INDEX = "calibration.redrawn_statistics*.nbi"
 _PATIENCE = 60.0  # seconds for a task that the process beside has begun
 
 
-def compile_beside(report: Callable[[], None]) -> None:
-    """Before a first run start a process that helps, and see that `told` is called whenever a kernel is compiled.
+def compile_beside(report: Callable[[], None], *, everything: bool) -> None:
+    """Before a first run start a process that helps, and see that `report` is called whenever a kernel is compiled.
 
-    The run itself begins with its share at its first kernel: its input is read by then.
+    The run itself begins with its share at its first kernel: its input is read by then. The short page of an audit
+    does without the kernels of what acting costs; they are compiled where `everything` is printed or drawn.
     """
-    shared = _start() if _processors() > 1 and sys.executable and _first_run() else None
+    shared = _start(everything) if _processors() > 1 and sys.executable and _first_run() else None
     from calibrant.kernels.compiled import when_compiling
 
     def begun(_cache: str | None) -> None:
@@ -43,16 +44,17 @@ def compile_beside(report: Callable[[], None]) -> None:
         if shared is not None:
             (folder, helper), shared = shared, None
             with suppress(Exception):  # what fails here fails again where it is needed, or was not
-                compile_share(folder)
+                compile_share(folder, everything)
                 helper.wait(_PATIENCE)
 
     when_compiling(begun)
 
 
-def _start() -> tuple[str, subprocess.Popen[bytes]] | None:
+def _start(everything: bool) -> tuple[str, subprocess.Popen[bytes]] | None:
     """The process beside, and the folder in which either says what it has taken."""
     # -P: nothing is imported from the folder that the user happens to be in.
-    command = [sys.executable, "-P", "-c", "import sys, calibrant.cli.ahead as a; a.compile_share(sys.argv[1])"]
+    code = f"import sys, calibrant.cli.ahead as a; a.compile_share(sys.argv[1], {everything})"
+    command = [sys.executable, "-P", "-c", code]
     null = subprocess.DEVNULL
     try:
         folder = tempfile.mkdtemp(prefix="calibrant-")
@@ -64,10 +66,10 @@ def _start() -> tuple[str, subprocess.Popen[bytes]] | None:
     return folder, helper
 
 
-def compile_share(folder: str) -> None:
+def compile_share(folder: str, everything: bool) -> None:
     """Do the tasks that the other process has not taken, with little patience for what compiling leaves behind."""
     gc.disable()
-    for task in _tasks():
+    for task in _tasks(everything):
         try:
             os.close(os.open(Path(folder, task.__name__), os.O_CREAT | os.O_EXCL))
         except FileExistsError:
@@ -75,7 +77,7 @@ def compile_share(folder: str) -> None:
         task()
 
 
-def _tasks() -> Iterator[Callable[[], object]]:
+def _tasks(everything: bool) -> Iterator[Callable[[], object]]:
     """Kernels of an audit of rows, by the time that they take to compile.
 
     `_bracket` needs what `_solve` compiles: it stands where that is done, whichever process comes to it.
@@ -90,7 +92,7 @@ def _tasks() -> Iterator[Callable[[], object]]:
     from calibrant.door.sample import Sample
 
     sample = Sample.of_labels(happened, prediction)
-    for task in (_test, _smooth, _cost, _bracket, _interval, _measures, _fit):
+    for task in (_test, _smooth, *((_cost,) if everything else ()), _bracket, _interval, _measures, _fit):
 
         def run(task: Callable[[Sample], object] = task) -> object:
             return task(sample)

@@ -189,7 +189,8 @@ def audit_file(
         request = replace(request, everything=everything or json or html is not None)
         from calibrant.cli.ahead import compile_beside
 
-        compile_beside(progress.compiling)  # first, for the process beside this one to begin while the rest is loaded
+        # first, for the process beside this one to begin while the rest is loaded
+        compile_beside(progress.compiling, everything=request.everything)
         inputs = _open_files(files, items, request)
         _check_places(html, certificate, inputs, several)
         result, audited = _audit_inputs(files, inputs, forecasts, items, request, progress)
@@ -449,7 +450,7 @@ def demo(
         progress("Reading" if seed == 0 else "Training")
         from calibrant.cli.ahead import compile_beside
 
-        compile_beside(progress.compiling)
+        compile_beside(progress.compiling, everything=True)
 
         result = comparison(seed, progress)
         progress.stop()
