@@ -84,6 +84,30 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "1.25",
         "bits -= float(np.log2(np.minimum(np.maximum(*equal), 1.0)).sum())",
     ): "the mean of numbers that are at most 1 is above 1 by rounding only",
+    ("drift/periods.py", "update", "self._looks > 1", "(self._looks >= 1)"): (
+        "the first period together with no other is itself, looked at again"
+    ),
+    **{
+        ("measures/distance_lattice.py", function, f"{size} <= {most}", f"({size} < {most})"): (
+            "what is as far as the tolerance, to the last bit, may be taken either way: both are proved"
+        )
+        for function, size, most in (
+            ("_exactly_one_way", "overdraft(made[0])", "_CLOSED"),
+            *(
+                ("_one_way_within", f"np.abs({each})", "near")
+                for each in ("r0 - nodes", "r1 + 1.0 - nodes", "r0 + nodes", "r1 - 1.0 + nodes")
+            ),
+        )
+    },
+    **{
+        ("recalibration/curves/steps.py", "bin_edges", "0", "1", line): (
+            "a faster way to the same sums of rows without weights"
+        )
+        for line in (
+            "unweighted = weight.strides == (0,) or np.array_equal(weight, count)",
+            "below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(weight)",
+        )
+    },
     ("measures/distance.py", "check_predictor", "level", "(2 * level)"): (
         "the levels name the parts of a partition; twice the levels name the same parts"
     ),

@@ -1,6 +1,7 @@
 """What a gate and an audit of tables refuse, and by which name, before a number is made of it."""
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from calibrant import CalibrationGate, CalibrationSketch, InputError
 from calibrant.door.errors import FileError
 from calibrant.door.request import AuditRequest, Listener
+from calibrant.findings import parts
 from calibrant.findings import tables as of_audit
 from calibrant.findings.tables import keep_rows
 from calibrant.gate.anytime import gate_so_far
@@ -183,3 +185,24 @@ def test_a_gate_of_sketches_is_that_of_their_sum():
     for part in parts:
         gate.update_sketch(part)
     assert gate.reading().n_rows == 400
+
+
+def test_columns_that_were_read_make_no_segments_but_those_of_strata_do(monkeypatch):
+    columns = {"y_true": "y", "y_prob": "p", "strata": "site", "groups": "patient"}
+    audit, made = SimpleNamespace(columns=columns, n_groups=2), []
+    monkeypatch.setattr(parts, "_with_segments", lambda _table, names, found, _request: made.append(names) or found)
+    listener = SimpleNamespace(stage=lambda _: None)
+
+    def asked(by=(), drift=None):
+        request = SimpleNamespace(by=by, find=(), drift=drift)
+        return parts.in_parts(SimpleNamespace(), audit, request, listener)
+
+    assert asked() is audit
+    assert made == []
+    assert asked(["site"]) is audit
+    assert made == [{"y_true": "y", "y_prob": "p", "strata": "site"}]
+    for name, argument in (("y", "y_true"), ("p", "y_prob"), ("patient", "groups")):
+        with pytest.raises(InputError, match=f"by: names '{name}', the column that was read as {argument}"):
+            asked(["site", name])
+    with pytest.raises(InputError, match="drift: names 'p', the column that was read as y_prob"):
+        asked(drift="p")

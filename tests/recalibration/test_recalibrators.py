@@ -419,6 +419,11 @@ def test_edges_of_bins_by_hand():
     assert bin_edges(p, one, one, 2, "quantile") == pytest.approx([0.3])
     assert bin_edges(p, one, one, 2, "ceil") == pytest.approx([0.3])
     assert bin_edges(p, np.array([3.0, 1.0, 1.0, 1.0]), one, 2, "quantile") == pytest.approx([0.15])
+    seven = np.arange(1, 8) / 10  # parts of 3, 2 and 2 rows, or of 3, 3 and 1
+    assert bin_edges(seven, np.ones(7), np.ones(7), 3, "quantile") == pytest.approx([0.35, 0.55])
+    assert bin_edges(seven, np.ones(7), np.ones(7), 3, "ceil") == pytest.approx([0.35, 0.65])
+    tied = np.array([1.0, 3.0, 1.0, 1.0])  # the second part begins among rows that are tied
+    assert bin_edges(p, tied, tied, 2, "ceil") == pytest.approx([0.2])
     with pytest.raises(InputError, match="sample_weight: was given, but strategy='ceil' counts rows"):
         bin_edges(p, 2.0 * one, one, 2, "ceil")
     every_one = np.broadcast_to(1.0, 4)  # as of rows without weights

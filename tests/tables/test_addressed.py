@@ -8,13 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
+from pyarrow.fs import LocalFileSystem
 
 from calibrant.door.errors import InputError
 from calibrant.sketch.cells import numbers_of
 from calibrant.sketch.groups import Numbering, good_groups
 from calibrant.tables import relations as scanning
 from calibrant.tables.duckdb import group_relation
-from calibrant.tables.entry import OpenedFile, filesystem_of
+from calibrant.tables.entry import OpenedDataset, OpenedFile, filesystem_of
 from calibrant.tables.identities import suspects
 from calibrant.tables.relations import scan
 from tests.strategies import examples, samples
@@ -260,3 +261,16 @@ def test_many_cells_are_summed_by_one_scan_where_they_have_a_place(monkeypatch, 
         scans,
         grouped,
     )
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_ids_tell_files_of_a_dataset_apart_where_rows_are_read(tmp_path, monkeypatch, many):
+    if many:
+        monkeypatch.setattr("calibrant.tables.entry.MANY_ROWS", 0)
+    rows = {"y": np.arange(40) % 3 % 2 * 1.0, "p": np.arange(40) / 40}
+    for name, ids in (("a", [f"a{i}" for i in range(40)]), ("b", [f"b{i}" for i in range(40)])):
+        pq.write_table(pa.table(rows | {"id": ids}), tmp_path / f"{name}.parquet")
+    table = OpenedDataset.on(LocalFileSystem(), str(tmp_path))
+    (_, one), (_, other) = table._identities({"y_true": "y", "y_prob": "p"})
+    assert (table.summed, one.equals(other)) == (many, True)
+    assert one.apart(other) is not many
