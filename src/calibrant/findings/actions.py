@@ -173,7 +173,7 @@ def _more_groups(audit: AuditRecord) -> str:
     more = more_groups(audit.n_groups, line.worth)
     if more > _TIMES * audit.n_groups:
         return f"far more groups{of}, over ten times as many"
-    return f"about {more:,} more groups{of}"
+    return f"about {more:,} more {'group' if more == 1 else 'groups'}{of}"
 
 
 def more_groups(n_groups: int, worth: float) -> int:
