@@ -152,7 +152,11 @@ def test_other_ranges_are_told_where_they_have_nearly_all_rows():
 
     assert told(0.3, -0.3, 0.1, share=0.32).endswith(". Other ranges are too low.")
     assert told(0.3, -0.3, 0.1, -0.1, share=0.24).endswith(". Other ranges err both ways.")
-    assert told(0.3, -0.3, 0.1, share=0.2).endswith(". Which way other predictions err is not clear.")
+    assert told(0.3, -0.3, 0.1, share=0.2).endswith(". 1 more range is too low. Which way the rest err is not clear.")
+    assert told(0.3, 0.2, 0.1, share=0.2).endswith(". 2 more ranges are too low. Which way the rest err is not clear.")
+    assert told(0.3, -0.3, 0.1, -0.1, share=0.2).endswith(
+        ". 2 more ranges err, both ways. Which way the rest err is not clear."
+    )
     assert told(0.3, -0.3, share=0.5).endswith(". Which way other predictions err is not clear.")
 
 

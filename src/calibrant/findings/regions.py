@@ -231,11 +231,15 @@ class Places:
         return f"{way}{self._for_example(examples)}."
 
     def _others(self, examples: tuple[Region, ...]) -> str:
-        """Which way predictions err that are no example: as their ranges tell, where these have nearly all rows."""
-        sides = {each.direction for each in self.regions if each not in examples}
-        if not sides or sum(each.share for each in self.regions) <= _MOST:
+        """Which way predictions err that are no example: as their ranges tell, and if these have nearly all."""
+        others = [each for each in self.regions if each not in examples]
+        if not others:
             return "Which way other predictions err is not clear."
-        return "Other ranges err both ways." if len(sides) > 1 else f"Other ranges are too {min(sides)}."
+        sides = {each.direction for each in others}
+        if sum(each.share for each in self.regions) > _MOST:
+            return "Other ranges err both ways." if len(sides) > 1 else f"Other ranges are too {min(sides)}."
+        way = f"{'is' if len(others) == 1 else 'are'} too {min(sides)}" if len(sides) == 1 else "err, both ways"
+        return f"{counted(len(others), 'more range')} {way}. Which way the rest err is not clear."
 
     @property
     def way(self) -> str:
