@@ -12,7 +12,6 @@ from calibrant.findings.regions import EDGES, regions_of
 from calibrant.findings.reliability import fitted_curve
 from tests.strategies import examples
 
-
 NEAR = 1.02  # a curve that is read 16 times in a range, beside one that is read at each row
 
 
