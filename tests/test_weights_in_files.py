@@ -81,6 +81,22 @@ def test_drift_refuses_weights_before_the_work_and_by_name(weighted, monkeypatch
         calibrant.audit_table(weighted, drift="day")
 
 
+@pytest.mark.parametrize("name", ["weight", "sample_weight"])
+@pytest.mark.parametrize("command", [("audit",), ("gate", "--max-distance", 0.2)])
+def test_a_refusal_beside_fractions_tells_the_way_that_works(tmp_path, name, command):
+    """Weights by the same name as weights usually have were refused with advice that was refused in turn."""
+    file = tmp_path / "a.csv"
+    rows = (f"{k % 2},{0.2 + 0.6 * (k % 2)},{1 + 9 * (k % 2)}\n" for k in range(200))
+    file.write_text(f"y_true,y_prob,{name}\n" + "".join(rows))
+    done = (command[0], file, *command[1:], "--sampling-fractions", "0:0.1,1:1")
+    refused = run(*done)
+    assert refused.exit_code == 2
+    assert f"'{name}'" in refused.stderr
+    assert "--unweighted leaves that column out" in refused.stderr
+    assert "--sample-weight " not in refused.stderr
+    assert run(*done, "--unweighted").exit_code in {0, 1, 3}
+
+
 @pytest.mark.slow
 def test_drift_without_the_weights(weighted):
     done = run("audit", weighted, "--drift", "day", "--unweighted", "--resamples", 0, "--json")

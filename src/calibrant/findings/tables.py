@@ -30,7 +30,7 @@ from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC, draws_of_cells
-from calibrant.tables.columns import may_hold_weights
+from calibrant.tables.columns import WAYS_OF_WEIGHTS, may_hold_weights
 from calibrant.tables.entry import open_table
 from calibrant.tables.sketches import Written, check_place, write_rows
 from calibrant.tables.table import Columns, Table
@@ -243,6 +243,12 @@ def most_of(read: Columns, request: CalibrationRequest) -> float | None:
     return 1.0 / read.followed.least_followed
 
 
+_WITH_FRACTIONS = Ways(
+    "unweighted=True leaves that column out: fractions by outcome make weights themselves",
+    "--unweighted leaves that column out: fractions by outcome make weights themselves",
+)
+
+
 def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, Any]) -> Columns:
     """Read these columns of a table, numbers of trials in the place of weights; outcomes at a horizon are made."""
     try:
@@ -257,7 +263,12 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
 
             argument = OF_A_HORIZON.get(problem.argument, problem.argument)
             raise type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed) from None
+        if request.sampling_fractions is not None and problem.allowed is WAYS_OF_WEIGHTS:
+            raise type(problem)(problem.argument, problem.problem, allowed=_WITH_FRACTIONS) from None
         raise or_left_out(problem) from None
+    if request.sampling_fractions is not None and not request.trials and read.sample_weight is not None:
+        beside = f"cannot be used with weights (column {read.names['sample_weight']!r})"
+        raise InputError("sampling_fractions", beside, allowed=_WITH_FRACTIONS)
     if request.horizon is None:
         return read
     from calibrant.findings.population import with_outcomes

@@ -44,7 +44,7 @@ _PERHAPS_GROUPS = (
 """Names of columns whose rows may belong together: mentioned, not asked about; persons, who are many, before places."""
 _ID = "_id"
 """So ends the name of any other column in which values that repeat may belong together."""
-_WAYS = Ways(
+WAYS_OF_WEIGHTS = Ways(
     "leave them out with unweighted=True, or name the column to measure with as sample_weight",
     "leave them out with --unweighted, or name the column to measure with by --sample-weight",
 )
@@ -168,7 +168,7 @@ def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
     if not perhaps:
         return
     beside = "" if weights is None else f" as well as {weights!r}"
-    raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}", allowed=_WAYS)
+    raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}", allowed=WAYS_OF_WEIGHTS)
 
 
 def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> tuple[list[str], list[str]]:
@@ -247,7 +247,7 @@ def may_hold_weights(name: str) -> bool:
     return name.lower() in {*USUAL_NAMES["sample_weight"], *_PERHAPS_WEIGHTS}
 
 
-def refuse_unspoken_weights(columns: Iterable[str], roles: Collection[str], ways: str = _WAYS) -> None:
+def refuse_unspoken_weights(columns: Iterable[str], roles: Collection[str], ways: str = WAYS_OF_WEIGHTS) -> None:
     """Raise if a column without a role holds weights by its name."""
     for name in columns:
         if name not in roles and may_hold_weights(name):
