@@ -234,7 +234,7 @@ def test_weights_groups_and_trials_widen_the_band_and_rates_have_none():
         np.nanmean(plain.band_upper - plain.band_lower), rel=0.2
     )
     few = Rows.of(y, v, groups=group // 50)
-    assert "events come from too few groups (worth" in reliability(few.sample, 0.05, few).no_band
+    assert "events come from too few groups (as good as" in reliability(few.sample, 0.05, few).no_band
     assert reliability(Sample.from_columns(0.5 * y + 0.2, v), 0.05).band_lower is None
 
 
