@@ -1,6 +1,7 @@
 """Rows that depend on one another within groups: what an audit says of chance goes by group, by every road."""
 
 import json
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -23,10 +24,12 @@ from calibrant import (
     smooth_calibration_error,
 )
 from calibrant.cli.app import app
+from calibrant.findings.actions import _more_groups
 from calibrant.findings.arrays import given
 from calibrant.inference import regret_bounds
 from calibrant.report.html import document
 from calibrant.report.text import page
+from calibrant.resampling.redraw import LEAST_GROUPS
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -368,3 +371,13 @@ def test_groups_stay_where_something_says_that_they_can_be_larger_than_a_row():
     assert wider.lower_distance.high > tight.lower_distance.high
     with pytest.raises(InputError, match="max_weight: is needed"):  # two rows of one
         calibration_gate(y, p, groups=np.maximum(visit, 1), max_distance=0.3)
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"), [(1, "about 1 more group (column site)"), (2, "about 2 more groups (column site)")]
+)
+def test_the_groups_that_are_missing_are_counted_in_good_words(missing, words):
+    n_groups = 40
+    worth = LEAST_GROUPS * n_groups / (n_groups + missing - 0.5)
+    audit = SimpleNamespace(columns={"groups": "site"}, group_line=SimpleNamespace(worth=worth), n_groups=n_groups)
+    assert _more_groups(audit) == words

@@ -385,7 +385,7 @@ class Premises(Result):
             return None
         if self.max_weight is not None:
             return f"One {one} is taken to weigh at most {self.max_weight:g} (max_weight), fixed before any was drawn."
-        if self.sampling_fractions is not None and not self.grouped:
+        if self.sampling_fractions is not None and not (self.grouped or self.refuse_fractions):
             return "No sampling_fractions were given, so nothing is bounded for the population."
         if self.grouped or self.weighted or self.trials:
             return "No max_weight was given, so nothing is bounded for the population."

@@ -193,6 +193,11 @@ class Rows:
         return f"{sentence}, and many: weights may tell outcomes, and are drawn again with them (score z = {z:.1f})"
 
 
+WITHOUT_WEIGHTS = Ways(
+    "leave weights out; of a table unweighted=True does", "--unweighted leaves the column of weights out"
+)
+
+
 def read_fractions(sampling_fractions: Any, **columns: Any) -> SamplingFractions | None:
     """Fractions by outcome, where they are given; they are weights themselves, of single outcomes.
 
@@ -204,7 +209,7 @@ def read_fractions(sampling_fractions: Any, **columns: Any) -> SamplingFractions
         if each is not None:
             what = "weights" if name == "sample_weight" else name
             problem = f"cannot be used with {what}: sampling by outcome is of single rows, and makes weights itself"
-            raise InputError("sampling_fractions", problem)
+            raise InputError("sampling_fractions", problem, allowed=WITHOUT_WEIGHTS if what == "weights" else None)
     return SamplingFractions.read(sampling_fractions)
 
 

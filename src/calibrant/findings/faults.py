@@ -5,12 +5,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from calibrant.door.coding import condition
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.rows import WITHOUT_WEIGHTS
+from calibrant.tables.columns import WAYS_OF_WEIGHTS
 from calibrant.tables.duckdb import from_0, in_column
 from calibrant.tables.table import Table
+
+if TYPE_CHECKING:
+    from calibrant.door.request import CalibrationRequest
+
+OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
+"""Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 
 
 @contextmanager
@@ -94,3 +103,17 @@ def or_left_out(problem: InputError) -> InputError:
         f"{problem.allowed}, or --exclude-bad leaves such rows out",
     )
     return type(problem)(problem.argument, problem.problem, row=problem.row, allowed=ways)
+
+
+def of_columns(problem: InputError, request: CalibrationRequest) -> InputError:
+    """Of a column that could not be read, name the argument by which it was meant, and the way that is left."""
+    if request.trials:
+        from calibrant.tables.frames import of_trials
+
+        problem = of_trials(problem)
+    if request.horizon is not None:
+        argument = OF_A_HORIZON.get(problem.argument, problem.argument)
+        return type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed)
+    if request.sampling_fractions is not None and problem.allowed is WAYS_OF_WEIGHTS:
+        return type(problem)(problem.argument, problem.problem, allowed=WITHOUT_WEIGHTS)
+    return or_left_out(problem)

@@ -14,15 +14,12 @@ from calibrant.door.columns import read_columns
 from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.premises import LEAST_FOLLOWED, Followed
 from calibrant.door.rows import Rows, read_fractions
-from calibrant.findings.faults import in_table
+from calibrant.findings.faults import OF_A_HORIZON, in_table
 
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
     from calibrant.tables.frames import OpenedFrame
     from calibrant.tables.table import Columns, Table
-
-OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
-"""Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 
 _OUTCOME, _PREDICTION, _WEIGHT, _CHANCE = (
     f"calibrant_{each}" for each in ("outcome", "prediction", "weight", "chance")

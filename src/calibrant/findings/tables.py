@@ -22,7 +22,7 @@ from calibrant.door.rows import Rows, read_units
 from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
-from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns, roles_of
+from calibrant.findings.faults import in_table, of_columns, or_left_out, or_several, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, searchable
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.tally import of_followed
@@ -30,7 +30,7 @@ from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.request import EVERY, Search
 from calibrant.sketch.bounds import ARITHMETIC, draws_of_cells
-from calibrant.tables.columns import WAYS_OF_WEIGHTS, may_hold_weights
+from calibrant.tables.columns import may_hold_weights
 from calibrant.tables.entry import open_table
 from calibrant.tables.sketches import Written, check_place, write_rows
 from calibrant.tables.table import Columns, Table
@@ -225,7 +225,7 @@ def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, Floa
         *columns,
         trials=trials,
         groups=read.groups,
-        max_weight=most_of(read, request),
+        max_weight=read.most_weight(request.max_weight),
         outcome_free=request.outcome_free_weights,
         sampling_fractions=request.sampling_fractions,
     )
@@ -236,39 +236,12 @@ def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, Floa
     return columns, trials, rows
 
 
-def most_of(read: Columns, request: CalibrationRequest) -> float | None:
-    """The most that a row can weigh, known before any was drawn."""
-    if read.followed is None or read.groups is not None:
-        return request.max_weight
-    return 1.0 / read.followed.least_followed
-
-
-_WITH_FRACTIONS = Ways(
-    "unweighted=True leaves that column out: fractions by outcome make weights themselves",
-    "--unweighted leaves that column out: fractions by outcome make weights themselves",
-)
-
-
 def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, Any]) -> Columns:
     """Read these columns of a table, numbers of trials in the place of weights; outcomes at a horizon are made."""
     try:
         read = table.read(exclude_bad=request.exclude_bad, groups=request.groups, **columns)
     except InputError as problem:
-        if request.trials:
-            from calibrant.tables.frames import of_trials
-
-            problem = of_trials(problem)
-        if request.horizon is not None:
-            from calibrant.findings.population import OF_A_HORIZON
-
-            argument = OF_A_HORIZON.get(problem.argument, problem.argument)
-            raise type(problem)(argument, problem.problem, row=problem.row, allowed=problem.allowed) from None
-        if request.sampling_fractions is not None and problem.allowed is WAYS_OF_WEIGHTS:
-            raise type(problem)(problem.argument, problem.problem, allowed=_WITH_FRACTIONS) from None
-        raise or_left_out(problem) from None
-    if request.sampling_fractions is not None and not request.trials and read.sample_weight is not None:
-        beside = f"cannot be used with weights (column {read.names['sample_weight']!r})"
-        raise InputError("sampling_fractions", beside, allowed=_WITH_FRACTIONS)
+        raise of_columns(problem, request) from None
     if request.horizon is None:
         return read
     from calibrant.findings.population import with_outcomes

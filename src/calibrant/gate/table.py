@@ -26,7 +26,6 @@ from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
     is_harness_log,
     kinds_of,
-    most_of,
     read_rows,
     say_excluded,
     say_guessed,
@@ -331,7 +330,7 @@ def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:
     return {
         "sample_weight": read.sample_weight if request.weighted and not trials else None,
         "trials": read.sample_weight if trials else None,
-        "max_weight": most_of(read, request),
+        "max_weight": read.most_weight(request.max_weight),
         "sampling_fractions": request.sampling_fractions,
     }
 

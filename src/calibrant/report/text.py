@@ -315,7 +315,7 @@ def facts(audit: Audit) -> str:
         values = f"pooled into {counted(audit.n_cells, 'cell')} of predictions"
     were = "was" if audit.n_excluded == 1 else "were"
     left_out = f" {counted(audit.n_excluded, 'bad row')} {were} left out." if audit.n_excluded else ""
-    unweighted = " Any weights were left out (unweighted)." if audit.unweighted else ""
+    unweighted = " Weights were left out (unweighted)." if audit.unweighted else ""
     return f"{top}{rows}{_in_groups(audit)}, {values}{weights}; {means}.{left_out}{unweighted}"
 
 

@@ -76,6 +76,12 @@ class Columns:
     followed: Followed | None = None
     all_classes: MulticlassSample | None = None  # where outcomes and predictions are of the top label
 
+    def most_weight(self, max_weight: float | None) -> float | None:
+        """The most that a row can weigh, known before any was drawn: what was given, or what a horizon lets it be."""
+        if self.followed is None or self.groups is not None:
+            return max_weight
+        return 1.0 / self.followed.least_followed
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsWithFeatures:
