@@ -494,3 +494,14 @@ def test_ends_of_the_brier_score_are_where_hall_s_cubic_is_normal(level, power):
     cubic = z + skew * z**2 / 3.0 + skew**2 * z**3 / 27.0 + skew / 6.0
     assert abs(skew) > 0.01
     assert cubic == pytest.approx(cases.normal_quantile(level) * np.array([1.0, -1.0]), rel=1e-6)
+
+
+def test_the_expected_moments_of_the_brier_score_are_those_of_its_two_values(monkeypatch):
+    handed = []
+    monkeypatch.setattr(clinical, "_expected_moments", lambda _, *values: handed.append(values))
+    y, v = drawn(200, 5)
+    w = np.where(y == 1.0, 1.0, 3.0)
+    score = clinical.brier_score(Cases.read(y, v, w), 0.05).value
+    assert score == pytest.approx(np.average((y - v) ** 2, weights=w))
+    for found, outcome in zip(handed[0], (1.0, 0.0), strict=True):
+        np.testing.assert_allclose(found, (outcome - v) ** 2 - score, atol=1e-12)

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from calibrant import Interval, audit
 from calibrant.findings import actions
 from calibrant.findings.actions import action_line, code, what_to_do
-from calibrant.findings.catalogue import _how_sure_and_far, _may_hide
+from calibrant.findings.catalogue import _found_segment, _how_sure_and_far, _may_hide
 from calibrant.findings.decision import Blamed
 
 RNG = np.random.default_rng(0)
@@ -79,3 +80,11 @@ def test_one_segment_to_blame_is_corrected_alone(monkeypatch, action):
     said = action_line(replace(found.answer, action=action), found)
     assert "place = north" in said
     assert said.startswith("Do: ")
+
+
+def test_a_segment_that_errs_in_a_part_is_told_by_its_words_alone():
+    means = {"name": "region = north", "mean_prediction": 0.3, "base_rate": 0.2, "n_rows": 500, "n_unknown": 0}
+    in_part = SimpleNamespace(in_part=True, words="too high between 0.2 and 0.4 for region = north", **means)
+    assert _found_segment(in_part) == "Too high between 0.2 and 0.4 for region = north (500 rows)"
+    whole = SimpleNamespace(in_part=False, **means)
+    assert _found_segment(whole) == "Too high for region = north: 30% predicted, 20% happened (500 rows)"

@@ -130,3 +130,11 @@ def test_ends_by_bets_are_the_first_means_that_no_stake_refutes():
                 assert -1.0 < end < 1.0
                 assert refuted(k, end, miss, sign)
                 assert not refuted(k, end + 1.0 / module._STEPS, miss, sign)
+
+
+def test_where_weights_may_tell_outcomes_a_pvalue_bounds_the_normal_tail_of_the_total_by_its_own_squares():
+    squares, rest = np.array([4.0, 25.0, 0.0]), np.ones(3)
+    found = totals(weighted=True, informative=True, by_group=ByGroup(squares, rest, rest, rest, rest)).marginal
+    off = np.array([4.0 - 6.0, 30.0 - 20.0])
+    np.testing.assert_allclose(found[:2], np.minimum(1.0, 2.0 * np.exp(-(off**2) / (2.0 * squares[:2]))))
+    assert found[2] == 0.0  # of no squares any error is without chance

@@ -226,7 +226,7 @@ def what_bounds(audit: AuditRecord) -> str:
     if fractions is None or audit.n_groups is not None or audit.refuse_fractions:
         return f"{MAX_WEIGHT}, {most_of_one(audit)}"
     shares = f"0:{fractions[0]:.6g},1:{fractions[1]:.6g}"
-    return f"--unweighted --sampling-fractions {shares} (in Python sampling_fractions) in place of the weights"
+    return f"--unweighted --sampling-fractions {shares} (in Python sampling_fractions), in place of the weights"
 
 
 def most_of_one(audit: AuditRecord) -> str:

@@ -584,7 +584,7 @@ def _how_known(audit: AuditRecord) -> list[str]:
     if audit.sampling_fractions is None:
         return []
     without, events = ("all" if each == 1.0 else f"{100.0 * each:.3g}% of all" for each in audit.sampling_fractions)
-    by_weights = "" if audit.fractions_given else ", as their weights say (one value for each outcome)"
+    by_weights = "" if audit.fractions_given else ", as their weights say"
     shares = f"the file has {without} rows without the event and {events} rows with it{by_weights}"
     return [f"{shares}. Per cents are of all rows"]
 
