@@ -139,7 +139,8 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
     assert found.max_weight == pytest.approx(10.0)
     assert found.population is not None
     assert f"{known.n_unknown} rows left before" in str(found.premises)
-    assumed = f"{known.n_unknown} rows lost from sight are like all others within s, in outcome and prediction."
+    assumed = f"{known.n_unknown} rows lost from sight before are like all others within s, in outcome and prediction."
+    assumed = f"events count by 1; {assumed}"
     assert sum(assumed in each for each in found.sentences) == 1
     everyone = audit_table(table, **{**of, "horizon": float(time.min())})
     assert not any("lost from sight" in each for each in everyone.sentences)
@@ -234,6 +235,29 @@ def test_a_segment_is_judged_by_those_who_left_it():
 
 def gate_of_sexes(**request):
     return GateRequest(max_distance=0.01, y_prob="p", time="t", event="e", horizon=2.0, **request)
+
+
+def test_a_column_of_weights_at_a_horizon_is_refused_by_name_or_left_out():
+    import pyarrow as pa
+
+    risk, time, event, _ = followed(np.random.default_rng(0), 400)
+    table = pa.table({"p": risk, "t": time, "e": event})
+    weighted = table.append_column("weight", pa.array(1.0 + risk))
+    of = {"y_prob": "p", "time": "t", "event": "e", "horizon": 1.0}
+    few = {"random_state": 0, "n_resamples": 0}
+    with pytest.raises(
+        InputError,
+        match=r"sample_weight: column 'weight' may hold weights, which cannot be used with a horizon; leave weights out",
+    ):
+        audit_table(weighted, **of, **few)
+    without = audit_table(weighted, unweighted=True, **of, **few)
+    assert without.base_rate == audit_table(table, **of, **few).base_rate
+    assert "left out, as was asked (unweighted)" in str(without.premises)
+    with pytest.raises(InputError, match=r"unweighted: leaves weights out, and by its name no column holds any"):
+        audit_table(table, unweighted=True, **of, **few)
+    with pytest.raises(InputError, match=r"column 'weight' may hold weights"):
+        check_opened(OpenedFrame(weighted), GateRequest(max_distance=0.1, **of), Listener())
+    check_opened(OpenedFrame(weighted), GateRequest(max_distance=0.1, unweighted=True, **of), Listener())
 
 
 def test_where_a_segment_cannot_stand_for_itself_both_places_say_so():

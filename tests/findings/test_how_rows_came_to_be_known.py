@@ -149,6 +149,34 @@ def test_numbers_of_outcomes_in_whole_proportion_may_be_chosen(events, others, r
     assert perhaps_sampled(Sample.of_arrays(*columns, np.full(events + others, 2.0)), rate) is None
 
 
+@pytest.mark.parametrize(
+    ("factor", "slope", "n", "parts"),
+    [
+        (10.0, 1.0, 2_000, (2, 3)),
+        (0.1, 1.0, 2_000, (1, 15)),
+        (3.5, 1.0, 2_000, (1, 2)),
+        (2.7, 1.0, 2_000, None),  # less than threefold
+        (3.3, 1.0, 100, None),  # and here chance alone could make it more
+        (10.0, 0.8, 2_000, (2, 3)),  # nearly the same factor
+        (10.0, 0.5, 2_000, None),  # not the same at all predictions
+        (10.0, 0.7, 2_000, None),
+        (10.0, 0.7, 41, (2, 3)),  # which few rows cannot tell
+        (10.0, 1.0, 30, None),  # 150 rows
+    ],
+)
+def test_odds_that_are_off_by_one_factor_may_be_of_rows_that_were_thinned(factor, slope, n, parts):
+    odds = np.array([-3.0, -2.2, -1.4, -0.7, 0.1])
+    events = np.rint(n * expit(np.log(factor) - 1.4 + slope * (odds + 1.4)))
+    y = (np.arange(n) < events[:, None]).ravel() * 1.0
+    v = np.repeat(expit(odds), n)
+    found = perhaps_sampled(Sample.of_arrays(y, v), float(v.mean()))
+    assert (found is None) == (parts is None)
+    if found is not None:
+        assert found[0] / found[1] == pytest.approx(y.mean(), abs=0.1)
+    one = Sample.of_arrays(y, np.full(y.size, 0.11))  # one prediction has no slope
+    assert perhaps_sampled(one, 0.11) in (None, (1, 2))
+
+
 def test_it_is_asked_of_single_rows_alone():
     rng = np.random.default_rng(0)
     y, p = np.arange(300) % 2, rng.uniform(0.1, 0.4, 300)

@@ -12,7 +12,7 @@ from calibrant import audit, choose_recalibrator
 from calibrant.door.sample import Sample
 from calibrant.recalibration import AveragedScaling
 from calibrant.recalibration.curves.averaged import AveragedCurve, LogitCells
-from calibrant.recalibration.gain import direction_of, gain_between_halves, gain_of
+from calibrant.recalibration.gain import direction_of, gain_between_halves, gain_of, mean_direction
 from tests.strategies import examples
 
 
@@ -230,6 +230,20 @@ def test_a_direction_is_that_of_the_error_at_points_that_are_sure_or_likely(corr
     if direction is None:  # all rows err together, by less than their deviation
         curve.curves = lambda at, *_: at + 0.009 + 0.01 * np.random.default_rng(0).standard_normal((400, 1))
     assert direction_of(curve, 0.05) == direction
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "other_side", "direction", "of_the_mean"),
+    [(200, 5, "too low", "too low"), (200, 6, "too low", None), (200, 11, None, None), (201, 0, None, None)],
+)
+def test_a_direction_is_that_of_the_curves_that_err_where_half_do(calibrated, other_side, direction, of_the_mean):
+    x = np.linspace(-2.0, 2.0, 120)
+    shift = np.r_[np.zeros(calibrated), np.full(other_side, -0.1), np.full(400 - calibrated - other_side, 0.1)]
+    cells = SimpleNamespace(x=x, mass=np.full(120, 1.0 / 120.0))
+    curve = SimpleNamespace(cells_=cells, curves=lambda at, *_: at + shift[:, None])
+    assert direction_of(curve, 0.05) == direction
+    assert mean_direction(shift, 0.05) == of_the_mean
+    assert mean_direction(-shift, 0.05) == {"too low": "too high", None: None}[of_the_mean]
 
 
 def test_what_is_small_by_distance_and_costs_much_is_corrected():

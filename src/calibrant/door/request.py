@@ -284,7 +284,7 @@ class CalibrationRequest(Request):
     def columns(self) -> dict[str, Any]:
         """The columns, as `Table.choose` takes them: numbers of trials, or times of events, stand where weights do."""
         if self.horizon is not None:
-            return super().columns | {"y_true": self.event, "sample_weight": self.time}
+            return super().columns | {"y_true": self.event, "sample_weight": self.time, "unweighted": False}
         return super().columns | {"sample_weight": self.trials or self.sample_weight}
 
     def ways_to_group(self, name: str, *, many: bool = False) -> str:
@@ -348,7 +348,7 @@ CENSORED = (
     ),
     Idle(
         "horizon",
-        "y_true sample_weight unweighted sampling_fractions pos_label exclude_bad",
+        "y_true sample_weight sampling_fractions pos_label exclude_bad",
         OF_TIMES,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.sample import Sample
+from calibrant.door.special import expit
 
 LEAST_EFFECTIVE = 10.0
 """Kish's effective rows of an outcome that a joint redraw needs (docs/reproductions/weighted-levels.md)."""
@@ -137,13 +139,16 @@ _SAMPLED_FROM, _MOST_TIMES, _OTHER_ODDS = 200, 5, 2.0
 """Rows below which chance often makes numbers of outcomes alike, and what is no chance (docs/weights.md)."""
 _NEAR, _FAR_ODDS = 0.01, 3.0
 """How far from 1/2 classes still look balanced by hand, and how far off predictions are then."""
+_ERRORS, _DIFFERENT, _ALIKE = 2.0, 1.96, 0.25
+"""Standard errors by which odds are farther off than that, and at which their ratio is no constant; what slope is."""
+_DISTINCT, _INFORMED, _STEPS, _CLOSE = 3, 1.0, 50, 1e-6  # predictions, information, and steps of Newton's
 
 
 def perhaps_sampled(sample: Sample, mean_prediction: float) -> tuple[int, int] | None:
-    """In how many of so many rows the event came, where rows may have been chosen by it: (1, 2) of balanced ones.
+    """In about how many of so many rows the event came, where rows may have been chosen by it: (1, 2) of balanced ones.
 
     Single rows of one outcome are then one to five times those of the other, to the row, or nearly as many. Predictions
-    have other odds.
+    have other odds. Or odds are off by one factor at all predictions, as of rows that were thinned by any share.
     """
     events, rows = int(sample.ones.sum()), int(sample.count.sum())
     rarer, rest = sorted((events, rows - events))
@@ -155,9 +160,40 @@ def perhaps_sampled(sample: Sample, mean_prediction: float) -> tuple[int, int] |
     if off >= _FAR_ODDS and rarer >= (0.5 - _NEAR) * rows:
         return 1, 2
     times = rest // rarer
-    if rest % rarer or times > _MOST_TIMES or off < _OTHER_ODDS:
+    if rest % rarer == 0 and times <= _MOST_TIMES and off >= _OTHER_ODDS:
+        return (1 if events == rarer else times), times + 1
+    if off < _OTHER_ODDS or not _one_factor(sample):
         return None
-    return (1 if events == rarer else times), times + 1
+    share = Fraction(events, rows).limit_denominator(max(_MOST_TIMES, rows // rarer))
+    return share.numerator, share.denominator
+
+
+def _one_factor(sample: Sample) -> bool:
+    """Whether odds are plainly off by more than threefold, and by the same factor at all predictions.
+
+    The factor is fitted by maximum likelihood. Whether it is the same is told by the score of the slope: it is that of
+    chance, or a step of Newton's changes the slope by less than a quarter.
+    """
+    inside = (sample.prediction > 0.0) & (sample.prediction < 1.0)
+    v, n, ones = sample.prediction[inside], sample.count[inside], sample.ones[inside]
+    if v.size < _DISTINCT:
+        return False
+    odds, shift = np.log(v) - np.log1p(-v), 0.0
+    for _ in range(_STEPS):
+        chance = expit(odds + shift)
+        variance = n * chance * (1.0 - chance)
+        information = float(variance.sum())
+        if information < _INFORMED:
+            return False
+        step = float((ones - n * chance).sum()) / information
+        shift += min(1.0, max(-1.0, step))
+        if abs(step) < _CLOSE:
+            break
+    if abs(shift) - _ERRORS / np.sqrt(information) < np.log(_FAR_ODDS):
+        return False
+    centred = odds - variance @ odds / information
+    score, spread = abs(float(centred @ (ones - n * chance))), float(variance @ centred**2)
+    return score <= max(_DIFFERENT * np.sqrt(spread), _ALIKE * spread)
 
 
 def _turned(chance: FloatArray, events: float, without: float) -> FloatArray:

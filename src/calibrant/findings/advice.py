@@ -102,10 +102,17 @@ class Advice(Result):
         kind = self.fitted_map.estimator_name
         return (
             f"from calibrant.recalibration import {kind}\n"
-            "# y_prob and y_true are of rows kept for this\n"
+            f"# {self._columns} are of rows kept for this\n"
             f"recalibrate = {kind}().fit({self.arguments})\n"
             "better = recalibrate.predict(new_y_prob)"
         )
+
+    @property
+    def _columns(self) -> str:
+        """The columns that the map is fitted to, in words."""
+        names = [each.partition("=")[0] for each in self.arguments.split(", ")]
+        names = [each for each in names if each in ("y_prob", "y_true", "sample_weight", "trials", "groups")]
+        return f"{', '.join(names[:-1])} and {names[-1]}"
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a map of classes by its name; KeyError where it was not compared."""

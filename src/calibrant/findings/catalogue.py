@@ -569,11 +569,12 @@ def standing(audit: AuditRecord, *, alone: bool = True) -> str:
 def _how_known(audit: AuditRecord) -> list[str]:
     """What else is assumed of how rows came to be known."""
     if audit.followed is not None:
+        by = f"events count by {audit.followed.horizon:g}"
         if not audit.followed.n_unknown:
-            return []
+            return [by]
         n, are = audit.followed.n_unknown, "is" if audit.followed.n_unknown == 1 else "are"
         within = f" within {', '.join(audit.followed.strata)}" if audit.followed.strata else ""
-        alike = f"{counted(n, 'row')} lost from sight {are} like all others{within}, in outcome"
+        alike = f"{by}; {counted(n, 'row')} lost from sight before {are} like all others{within}, in outcome"
         if not audit.followed.in_segments:
             return [f"{alike} and prediction"]
         elsewhere = "" if "perhaps_strata" in audit.hints else " (if not, name columns that tell it: --strata)"

@@ -13,8 +13,9 @@ from calibrant.door.coding import equalities
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.premises import LEAST_FOLLOWED, Followed
-from calibrant.door.rows import Rows, read_fractions
+from calibrant.door.rows import WITHOUT_WEIGHTS, Rows, read_fractions
 from calibrant.findings.faults import OF_A_HORIZON, in_table
+from calibrant.tables.columns import refuse_unspoken_weights
 
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
@@ -165,6 +166,9 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
     names = {OF_A_HORIZON.get(argument, argument): name for argument, name in read.names.items()}
     names |= {"strata" if len(request.strata) == 1 else f"strata ({name})": name for name in request.strata}
     least = LEAST_FOLLOWED if request.least_followed is None else request.least_followed
+    if not request.unweighted:
+        roles = {*names.values(), *request.keys, *request.find}
+        refuse_unspoken_weights(table.columns, roles, WITHOUT_WEIGHTS, ", which cannot be used with a horizon")
     try:
         outcomes, strata = at_horizon(table, read.sample_weight, read.y_true, request)
     except InputError as problem:

@@ -36,7 +36,7 @@ from calibrant.findings.words import NO_TRIALS
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.recalibration.curves.averaged import AveragedCurve
-from calibrant.recalibration.gain import Direction, direction_of
+from calibrant.recalibration.gain import Direction, direction_of, mean_direction
 from calibrant.resampling.redraw import check_groups
 
 FloatArray = npt.NDArray[np.float64]
@@ -180,14 +180,17 @@ def _direction(curve: AveragedCurve, level: float, regions: tuple[Region, ...]) 
     """The direction that fits the ranges; where these err to both sides, that of their sides.
 
     It is stated if at least 1 - level of the drawn curves err as all of these ranges do. Of rare events one side may
-    have little of the error, and most of the rows: then curves alone name the other side, and the ranges both.
+    have little of the error, and most of the rows: then curves alone name the other side, and the ranges both. Where
+    no range stands out, it is that of the mean error, if all but level / 2 of the curves that err agree on its side.
     """
     direction = _agreed(direction_of(curve, level), regions)
     sides = _sides_of(regions)
-    if direction is not None or len(sides) < 2:
+    if direction is not None or len(sides) == 1:
         return direction
     cells = curve.cells_
     error = expit(curve.curves(cells.x, _DRAWS, np.random.default_rng(_SEED))) - expit(cells.x)
+    if not regions:
+        return mean_direction(error @ cells.mass, level)
     right = np.ones(_DRAWS, np.bool_)
     for each in large_ones(regions):
         low, high = curve.log_odds(np.array([each.low, each.high]))

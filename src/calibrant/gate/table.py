@@ -137,7 +137,7 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
     _refuse_two_classes(classes)
     if not (request.weighted or request.unweighted):
         _refuse_weights(table, request, classes)
-    unweighted = request.unweighted or not request.weighted
+    unweighted = request.horizon is None and (request.unweighted or not request.weighted)
     if classes is not None:
         return _top_label(table, classes, request, unweighted, listener)
     if unweighted and table.summed and request.groups is None:

@@ -24,6 +24,7 @@ _SMALL = 0.01  # of the score
 _POINTS = 120  # quantiles of the rows at which the direction is read
 _LITTLE = 0.1  # of an error: as much may be of the other side, and smaller ones change no side
 _SAME = 1e-12  # an error is rounding below
+_LIKELY = 0.5  # of the curves err, at least, where a direction is stated
 _ERRORS = 2.0  # standard errors by which halves may gain less than the interval says
 _SINGLE = 1e-6  # from a whole number, at most, is the number of rows of a cell where each row is one
 _FAR, _SEEN, _SHARE = 0.01, 5.0, 0.1  # extreme predictions; misses that must be seen there if so many rows are
@@ -235,11 +236,12 @@ def _percent(share: float) -> str:
 
 
 def direction_of(curve: AveragedCurve, level: float) -> Direction | None:
-    """Which way predictions err, where at least 1 - level of the curves drawn from the posterior err so; else None.
+    """Which way predictions err, where at least 1 - level of the curves drawn from the posterior that err err so.
 
-    So a direction is wrong with posterior probability `level` at most, at any number of rows. A curve is read at
-    quantiles of the rows. It is too high, or too low, if less than a tenth of its error is of the other side. Else its
-    changes of side decide, among places whose error is at least a tenth of the largest.
+    None where fewer do, or where fewer than half of the curves err: whether predictions err at all is for a test. So of
+    predictions that err, a direction is wrong with posterior probability `level` at most, at any number of rows. A
+    curve is read at quantiles of the rows. It is too high, or too low, if less than a tenth of its error is of the
+    other side. Else its changes of side decide, among places whose error is at least a tenth of the largest.
     """
     cells = curve.cells_
     share = np.cumsum(cells.mass) - 0.5 * cells.mass
@@ -262,4 +264,15 @@ def direction_of(curve: AveragedCurve, level: float) -> Direction | None:
         "uneven": ~one_sided & (turns > 1),
     }
     errs = total > _SAME
-    return next((way for way, those in ways.items() if (those & errs).mean() >= 1.0 - level), None)
+    if errs.mean() < _LIKELY:
+        return None
+    return next((way for way, those in ways.items() if those[errs].mean() >= 1.0 - level), None)
+
+
+def mean_direction(error: FloatArray, level: float) -> Direction | None:
+    """The side of mean errors of drawn curves, one each, on which at least 1 - level / 2 of those that err are."""
+    errs = np.abs(error) > _SAME
+    if errs.mean() < _LIKELY:
+        return None
+    low = float((error[errs] > 0.0).mean())
+    return "too low" if low >= 1.0 - level / 2.0 else "too high" if low <= level / 2.0 else None

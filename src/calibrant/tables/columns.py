@@ -247,11 +247,13 @@ def may_hold_weights(name: str) -> bool:
     return name.lower() in {*USUAL_NAMES["sample_weight"], *_PERHAPS_WEIGHTS}
 
 
-def refuse_unspoken_weights(columns: Iterable[str], roles: Collection[str], ways: str = WAYS_OF_WEIGHTS) -> None:
-    """Raise if a column without a role holds weights by its name."""
+def refuse_unspoken_weights(
+    columns: Iterable[str], roles: Collection[str], ways: str = WAYS_OF_WEIGHTS, which: str = ""
+) -> None:
+    """Raise if a column without a role holds weights by its name; `which` says what of them."""
     for name in columns:
         if name not in roles and may_hold_weights(name):
-            raise InputError("sample_weight", f"column {name!r} may hold weights", allowed=ways)
+            raise InputError("sample_weight", f"column {name!r} may hold weights{which}", allowed=ways)
 
 
 def _is_number(text: str) -> bool:
