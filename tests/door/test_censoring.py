@@ -247,7 +247,7 @@ def test_a_column_of_weights_at_a_horizon_is_refused_by_name_or_left_out():
     few = {"random_state": 0, "n_resamples": 0}
     with pytest.raises(
         InputError,
-        match=r"sample_weight: column 'weight' may hold weights, which cannot be used with a horizon; leave weights out",
+        match=r"'weight' may hold weights, which cannot be used with a horizon; leave weights out",
     ):
         audit_table(weighted, **of, **few)
     without = audit_table(weighted, unweighted=True, **of, **few)

@@ -193,7 +193,7 @@ def _one_factor(sample: Sample) -> bool:
         return False
     centred = odds - variance @ odds / information
     score, spread = abs(float(centred @ (ones - n * chance))), float(variance @ centred**2)
-    return score <= max(_DIFFERENT * np.sqrt(spread), _ALIKE * spread)
+    return score <= max(_DIFFERENT * float(np.sqrt(spread)), _ALIKE * spread)
 
 
 def _turned(chance: FloatArray, events: float, without: float) -> FloatArray:

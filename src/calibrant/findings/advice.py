@@ -102,13 +102,13 @@ class Advice(Result):
         kind = self.fitted_map.estimator_name
         return (
             f"from calibrant.recalibration import {kind}\n"
-            f"# {self._columns} are of rows kept for this\n"
+            f"# {self._in_words} are of rows kept for this\n"
             f"recalibrate = {kind}().fit({self.arguments})\n"
             "better = recalibrate.predict(new_y_prob)"
         )
 
     @property
-    def _columns(self) -> str:
+    def _in_words(self) -> str:
         """The columns that the map is fitted to, in words."""
         names = [each.partition("=")[0] for each in self.arguments.split(", ")]
         names = [each for each in names if each in ("y_prob", "y_true", "sample_weight", "trials", "groups")]
