@@ -55,7 +55,7 @@ TOO_MANY = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRows
         (REJECTS, None, "worth correcting"),
         (IMPOSSIBLE, UNDECIDED, "too few rows"),  # it may be rounding
         (IMPOSSIBLE, BEYOND, "worth correcting"),
-        (IMPOSSIBLE, None, "worth correcting"),
+        (IMPOSSIBLE, None, "too few rows"),  # it may be rounding, whether a bound is known or not
         (IMPOSSIBLE, WITHIN, "no evidence"),
         (TOO_MANY, UNDECIDED, "worth correcting"),  # more than rounding makes
         (TOO_MANY, WITHIN, "too small to matter"),
@@ -455,8 +455,7 @@ def test_every_case_has_a_state_and_less_information_never_reassures(reject, imp
         if reject is None and verdict != "beyond":
             assert state == "not tested"
             continue
-        odd = impossible == "many" or (impossible == "few" and verdict is None)
-        proved = verdict == "beyond" or reject or odd
+        proved = verdict == "beyond" or reject or impossible == "many"
         expected = {
             (True, True): "too small to matter",
             (True, False): "worth correcting",
@@ -623,6 +622,34 @@ def test_wrong_rows_are_compared_with_what_rounding_makes(wrong, real):
     assert (found.answer.state == "worth correcting") is real
     assert ("Rounding can make so many." in found.answer.sentence) is not real
     assert ("(rounding hardly makes so many)" in found.answer.sentence) is real
+
+
+@pytest.mark.parametrize("how", ["weights", "groups", "both"])
+@pytest.mark.parametrize(("wrong", "real"), [(3, False), (700, True)])
+def test_wrong_rows_of_which_no_bound_is_known_are_compared_with_what_rounding_makes(how, wrong, real):
+    """One row that was predicted 0 proved an error of rows that weigh, or in groups, without `max_weight`."""
+    p = np.r_[np.arange(1_000) % 2 * 1.0, np.full(1_000, 0.5)]
+    y = np.where(np.arange(2_000) < wrong, 1.0 - p, np.where(p == 0.5, np.arange(2_000) % 2, p))
+    options = {"sample_weight": 1.0 + np.arange(2_000) % 3, "groups": np.arange(2_000) // 2}
+    kept = {"weights": ["sample_weight"], "groups": ["groups"], "both": list(options)}[how]
+    found = audit(y, p, n_resamples=39, random_state=0, **{name: options[name] for name in kept})
+    assert found.gate is None
+    assert (found.answer.state == "worth correcting") is real
+    assert ("Rounding can make so many." in found.answer.sentence) is not real
+
+
+def test_the_chance_of_rounding_of_weighted_rows_is_that_of_the_largest_odds_in_the_file():
+    """Half of the rows predicted 1 were rounded from .995, and of those with no event four times as many were kept."""
+    from scipy.stats import binom
+
+    n, wrong = 2_000, 60
+    p, y = np.ones(n), np.arange(n) >= wrong
+    weight = np.where(y, 4.0, 1.0)
+    found = calibration_test(y, p, sample_weight=weight, n_resamples=39).impossible.by_rounding
+    exact = binom.sf(wrong - 1, n, 4 * 0.005 / (4 * 0.005 + 0.995))
+    assert exact <= found <= min(1.0, 50.0 * exact)
+    weight[0] = 0.0  # of no row
+    assert calibration_test(y, p, sample_weight=weight, n_resamples=39).impossible.by_rounding >= found
 
 
 def test_the_chance_of_rounding_is_an_upper_bound():

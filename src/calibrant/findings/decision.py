@@ -222,7 +222,7 @@ def rejected(test: TestResult | None, gate: GateResult | None) -> bool:
     if test is None or test.impossible is None:
         return test is not None and test.reject
     many = test.impossible.by_rounding <= test.level
-    return test.reject or many or gate is None or gate.lower_distance.low > 0.0
+    return test.reject or many or (gate is not None and gate.lower_distance.low > 0.0)
 
 
 def action_of(state: State, advice: Advice, parts: tuple[str, ...], *, more_helps: bool = False) -> Action:

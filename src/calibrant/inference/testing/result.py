@@ -35,7 +35,8 @@ class ImpossibleRows(Result):
         What was predicted there, 0 or 1.
     by_rounding : float
         At most so likely are as many where 0 and 1 are calibrated predictions that were rounded as the others may be
-        (to one or two decimals), for any dependence within groups; 1 of weighted rows, of which that is not known.
+        (to one or two decimals), for any dependence within groups, and of weighted rows for any that tell outcomes and
+        are as far apart as these; 1 of weighted cells, of which that is not known.
     """
 
     n_rows: int
@@ -68,13 +69,16 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     if rows.weight is not None:
         count, ones = np.where(rows.weight > 0.0, (count, ones), 0.0)
     found = contradicted(rows.y_prob, count, ones)
-    if found is None or rows.weight is not None:
-        return found
+    if found is None:
+        return None
+    by = 1.0 if rows.weight is None else rows.weight.max() / rows.weight.min(where=rows.weight > 0.0, initial=np.inf)
     sure = np.where((rows.y_prob == 0.0) | (rows.y_prob == 1.0), count, 0.0)
     of_unit = sure if rows.group is None else np.bincount(rows.group, sure)
     single = rows.group is None and rows.trials is None
     sizes, numbers = (np.ones(1), np.array([sure.sum()])) if single else np.unique(of_unit, return_counts=True)
-    return replace(found, by_rounding=_by_rounding(found.n_rows, sizes, numbers, _rounded(rows.y_prob)))
+    rounded = _rounded(rows.y_prob)
+    rounded = rounded * by / (rounded * by + 1.0 - rounded)  # odds in the file, where weights tell outcomes
+    return replace(found, by_rounding=_by_rounding(found.n_rows, sizes, numbers, rounded))
 
 
 def contradicted(prediction: FloatArray, count: FloatArray, ones: npt.NDArray[Any]) -> ImpossibleRows | None:
