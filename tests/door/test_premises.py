@@ -1,5 +1,8 @@
 """Each premise in its words, where it is one."""
 
+from datetime import date
+
+import numpy as np
 import pytest
 
 from calibrant.door.premises import Premises
@@ -56,3 +59,19 @@ def test_a_bound_that_needs_none_and_columns_of_none_are_not_told():
     plain = " ".join(Premises(0.05).sentences)
     for word in ("max_weight", "Columns not looked at", "FILE begins", "The limit", "depend on one another;"):
         assert word not in plain
+
+
+@pytest.mark.parametrize(
+    ("label", "plain"),
+    [
+        *((each, each) for each in (None, True, 1, 0.5, "yes")),
+        (np.int64(3), 3),
+        (np.bool_(False), False),
+        (np.str_("yes"), "yes"),
+        (date(2026, 1, 31), "2026-01-31"),
+        (b"yes", "b'yes'"),
+    ],
+)
+def test_the_label_of_an_event_is_as_json_has_it(label, plain):
+    told = Premises(0.05, pos_label=label).to_dict()["pos_label"]
+    assert (type(told), told) == (type(plain), plain)

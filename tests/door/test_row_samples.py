@@ -163,6 +163,25 @@ def test_the_probability_of_a_split_is_at_most_what_is_said():
             assert tail <= min(1.0, math.sqrt(1 + 6 * m) * binomial) + 1e-12
 
 
+def bits_of_splits(m, s):
+    """Chernoff's bound of P(Bin(m, 1/2) >= s), times what one sum among all may raise it by, and 64 levels."""
+    chernoff = m - sum(k * math.log2(m / k) for k in (s, m - s) if k) if 2 * s > m else 0.0
+    return chernoff - math.log2(math.sqrt(1 + 6 * m)) - math.log2(64)
+
+
+def test_rows_are_shared_from_40_bits_of_splits_on():
+    """Asked of the numbers of predictions and splits that are nearest to it."""
+    told = {(m, s): bits_of_splits(m, s) for m in range(40, 400) for s in range(m // 2, m + 1)}
+    near = sorted(told, key=lambda each: abs(told[each] - 40.0))[:12]
+    assert {told[each] >= 40.0 for each in near} == {True, False}
+    for m, s in near:
+        v = np.linspace(0.1, 0.9, m)
+        held = (v[:s], v[s : (m + s) // 2], v[(m + s) // 2 :])
+        one, other = np.r_[held[0], np.repeat(held[1], 2)], np.r_[held[0], np.repeat(held[2], 2)]
+        samples = [sample_rows(np.zeros(each.size), each)[0] for each in (one, other)]
+        assert (shared_rows(*samples, with_ids=False) is not None) == (told[m, s] >= 40.0)
+
+
 @pytest.mark.parametrize("times", [2, 3])
 def test_a_count_is_rarely_a_multiple(times):
     """P(times divides a Poisson count that is not 0) is at most 1 / times, whatever its mean."""
@@ -243,6 +262,25 @@ def test_singles_are_the_predictions_of_one_row_at_the_level_of_the_sample():
     assert singles(sample).tolist() == records["v"][records["n"] == 1].tolist()
     assert sample.down_to(40).level > sample.level
     assert len(sample.down_to(40).at(sample.down_to(40).level)) <= 40
+
+
+@pytest.mark.parametrize(("n", "again", "apart"), [(None, 30, 0), (200, 16, 12), (999, 9, 0)])
+def test_a_stretch_is_there_twice_if_one_lag_is_improbable_by_40_bits(n, again, apart):
+    """Of the m predictions with two rows L stand equally far apart: n binom(m, L) (8 / (n - 2))^L, exactly."""
+
+    def seen(n, again):
+        v = np.linspace(0.1, 0.9, n - again - apart)
+        rest = again + 2 + 2 * np.arange(apart)  # each at a distance of its own
+        return sample_rows(np.zeros(n), np.r_[v, v[:again], v[rest]])[1] is not None
+
+    def improbable(n, again):
+        pairs, alike = again + apart, min(again, n // 4)
+        return n * math.comb(pairs, alike) * 8**alike * 2**40 <= max(n - 2, 8) ** alike
+
+    sizes = [(n or 3 * at, at) for at in range(max(again - 14, 2), again + 12)]
+    assert {improbable(*each) for each in sizes} == {True, False}
+    found = [seen(*each) for each in sizes]
+    assert found == [improbable(*each) for each in sizes]
 
 
 def test_how_many_rows_are_there_again_is_told_of_thinned_samples_too():

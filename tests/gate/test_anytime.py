@@ -505,6 +505,16 @@ def test_what_is_said_of_a_loose_limit_is_of_the_rows_of_a_state(tmp_path, n):
     assert (found is None) == (n == 0)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"), [((), ""), ((0.01,), ""), ((0.05,), "level: is 0.05"), ((0.02,), "level: is 0.02")]
+)
+def test_a_level_that_is_not_given_is_the_states(tmp_path, asked, said):
+    CalibrationGate(max_distance=0.4, level=0.01).save(tmp_path / "state")
+    done = run("--anytime", tmp_path / "state", "--so-far", *(("--level", *asked) if asked else ()))
+    assert done.exit_code == (2 if said else 3)
+    assert said in done.output
+
+
 @pytest.mark.parametrize("name", ["weight", "total", "squares", "cross", "squared_weight"])
 def test_sums_of_a_state_are_possible_up_to_what_cells_may_add(name):
     n = 100.0

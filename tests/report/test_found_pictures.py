@@ -115,3 +115,19 @@ def test_a_class_has_the_colour_of_its_direction_where_it_is_found(name, directi
 def test_ends_of_a_listed_range_lose_their_words():
     assert segments._short("f from 1 to 2", "f") == "1 to 2"
     assert segments._short("f from a", "f") == "from a"
+
+
+@pytest.mark.parametrize("of_classes", [(), ((0.3, 0.1, None),), ((0.3, 0.1, (0.15, 0.25)), (0.1, 0.3, (-0.3, -0.1)))])
+def test_classes_are_dots_and_one_line_of_the_intervals_that_they_have(of_classes):
+    drawn = []
+    axes = SimpleNamespace(plot=lambda x, y, **look: drawn.append((list(x), list(y), look.get("marker"))))
+    each = [SimpleNamespace(rate=a, mean_prediction=b, bias_interval=c) for a, b, c in of_classes]
+    at = list(range(3, 3 + len(each)))
+    segments._sticks(axes, at, each, "red", 2.0)
+    lines = [(x, y) for x, y, marker in drawn if marker is None]
+    dots = [(x, y) for x, y, marker in drawn if marker is not None]
+    assert dots == ([(at, [a - b for a, b, _ in of_classes])] if each else [])
+    assert len(lines) == any(c is not None for *_, c in of_classes)
+    for x, y in lines:
+        np.testing.assert_array_equal(x, [3, 3, 3, 4, 4, 4])
+        np.testing.assert_array_equal(y, [0.15, 0.25, np.nan, -0.3, -0.1, np.nan])

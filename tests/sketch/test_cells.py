@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from calibrant import CalibrationSketch, InputError
+from calibrant.door.columns import HEAVIEST, LIGHTEST
 from calibrant.kernels import sketching
 from calibrant.sketch import groups as sketch_groups
 from calibrant.sketch.cells import NATIVE_ROUNDING, UNIT, coarser, read_cells, rounding_of_plain_sums
@@ -68,6 +69,125 @@ def test_cells_of_rows_obey_every_law_and_each_law_refuses_what_breaks_it():
             read_cells(wrong, cells, 16)
     with pytest.raises(InputError, match="cells: have shape"):
         read_cells(index, cells[:, :9], 16)
+
+
+def one_cell(**sums):
+    """A cell of resolution 2 whose one row has the prediction .25, with other sums; some are put into cell 0, at 0."""
+    plain = {"count": 1.0, "weight": 1.0, "squared_weight": 1.0, "offset": 0.5, "low": 0.25, "high": 0.25}
+    of = dict.fromkeys(sketch_groups.MEASURED, 0.0) | plain
+    if sums.pop("at_zero", False):
+        return [0], [[*(of | {"offset": 0.0, "low": 0.0, "high": 0.0} | sums).values()]]
+    return [1], [[*(of | sums).values()]]
+
+
+def obey(**sums):
+    try:
+        read_cells(*one_cell(**sums), 2)
+    except InputError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("n", [1.0, 4.0, 16.0, 1024.0])
+def test_sums_of_cells_may_be_off_by_four_times_the_rows_and_eight_in_units_of_rounding(n):
+    """By sixteen times as many where weights are squared and divided by."""
+    share = 4.0 * (n + 8.0) * UNIT
+    rows = {"count": n, "at_zero": True}
+    for off, sound in ((1.0, True), (-1.0, True), (1.06, False), (-1.06, False)):
+        equal = {"weight": n, "squared_weight": n * (1.0 + 4.0 * off * share)}
+        assert obey(**rows, **equal) == (sound or (n > 1.0 and off > 0.0))  # where weights differ, squares are more
+        alone = {"weight": 1.0, "squared_weight": 1.0 + 4.0 * off * share}  # all weight is that of one row
+        assert obey(**rows, **alone) == (sound or (n > 1.0 and off < 0.0))
+        inside = {"count": n, "weight": n, "squared_weight": n, "offset": n * (0.5 + off * share)}
+        assert obey(**inside) == sound
+        ones = {"ones": n, "weight": 1.0, "squared_weight": 1.0 / n, "weighted_outcome": 1.0 + off * share}
+        assert obey(**rows, **ones) == sound
+
+
+@pytest.mark.parametrize("light", [0.001, 0.3, 0.7, 0.999])
+def test_ones_and_zeros_weigh_no_less_than_the_lighter_of_two_rows(light):
+    """Of two rows whose weights have these squares one is an event: its weight is the outcome, and no less can be."""
+    of = {"count": 2.0, "ones": 1.0, "weight": 1.0 + light, "squared_weight": 1.0 + light**2, "at_zero": True}
+    for outcome, sound in ((light, True), (1.0, True), (light * 0.999, False), (1.0 + light * 0.001, False)):
+        assert obey(**of, weighted_outcome=outcome) == sound
+
+
+@pytest.mark.parametrize("n", [4.0, 64.0])
+def test_ones_of_equal_weights_weigh_their_part_up_to_rounding_of_the_variance(n):
+    """Half of the rows: n times the variance is off by four shares of both its terms, which are 1 here."""
+    far = np.sqrt(0.25 * 8.0 * 4.0 * (n + 8.0) * UNIT)
+    for off, sound in ((0.99, True), (1.02, False)):
+        ones = {"count": n, "ones": n / 2.0, "weight": n, "squared_weight": n, "at_zero": True}
+        assert obey(**ones, weighted_outcome=n * (0.5 - off * far)) == sound
+        assert obey(**ones, weighted_outcome=n * (0.5 + off * far)) == sound
+
+
+@pytest.mark.parametrize(
+    ("sums", "sound"),
+    [
+        ({"count": 2.0**53, "weight": 2.0**53, "squared_weight": 2.0**53, "offset": 2.0**52}, True),
+        ({"count": 2.0**54, "weight": 2.0**54, "squared_weight": 2.0**54, "offset": 2.0**53}, False),
+        ({"weight": 0.0, "squared_weight": 0.0, "offset": 0.0}, True),
+        ({"weight": 1e-151, "squared_weight": 0.0, "offset": 0.5e-151}, True),
+        ({"weight": 1e-151, "squared_weight": 1e-299, "offset": 0.5e-151}, True),
+        ({"weight": 1e-151, "squared_weight": 1.1e-299, "offset": 0.5e-151}, False),
+        ({"weight": 1.1e-150, "squared_weight": 0.0, "offset": 0.55e-150}, False),
+        ({"weight": 1e156, "squared_weight": 1e308, "offset": 0.5e156}, False),
+        ({"count": 2.0**40, "weight": 1e156, "squared_weight": 1e300, "offset": 0.5e156}, True),
+        ({"count": 2.0**40, "weight": 1.01e156, "squared_weight": 1e300, "offset": 0.505e156}, False),
+        ({"weight": 0.0, "squared_weight": 0.0, "offset": 1e-300}, True),
+        ({"weight": 0.0, "squared_weight": 0.0, "offset": 1.1e-300, "low": 0.25, "high": 0.25}, False),
+        ({"weighted_outcome": 1e-310, "outcome_offset": 0.5e-310}, False),  # of no row with an event
+        ({"fractional": 1.0, "weighted_outcome": 1e-310, "outcome_offset": 0.5e-310}, True),
+        ({"low": 0.25, "high": 0.3}, False),  # one row has one prediction
+        ({"count": 2.0, "squared_weight": 0.5, "low": 0.2, "high": 0.3}, True),
+        ({"low": 0.0, "high": 0.0, "offset": 0.0}, False),
+        ({"low": 0.5, "high": 0.5, "offset": 1.0}, False),
+        ({"low": 5e-324, "high": 5e-324, "offset": 0.0}, True),
+        ({"low": 5e-324, "high": 5e-324, "offset": 0.0, "at_zero": True}, False),
+        ({"offset": 1e-305, "at_zero": True}, False),
+    ],
+)
+def test_cells_at_the_ends_of_what_the_laws_allow(sums, sound):
+    assert obey(**sums) == sound
+
+
+@pytest.mark.parametrize(
+    ("sums", "heaviest", "argument"),
+    [
+        ({}, 1.0, None),
+        ({"low": 0.0, "high": 1.0}, None, None),
+        ({"low": -5e-324}, 1.0, "frame"),
+        ({"high": np.nextafter(1.0, 2.0)}, 1.0, "frame"),
+        ({"squared_weight": np.inf}, 1.0, "frame"),
+        ({"weighted_outcome": 2.0}, 1.0, None),
+        ({"weighted_outcome": 2.0 * (1.0 + 0.99e-6)}, 1.0, None),
+        ({"weighted_outcome": 2.0 * (1.0 + 1.01e-6)}, 1.0, "frame"),
+        ({"weighted_outcome": -1e-300}, 1.0, "frame"),
+        ({"weight": 0.0, "weighted_outcome": 0.0}, 1.0, None),
+        ({"weight": 0.0, "weighted_outcome": 1e-9}, 1.0, "frame"),
+        ({}, LIGHTEST, "sample_weight"),
+        ({}, np.nextafter(LIGHTEST, 1.0), None),
+        ({}, HEAVIEST, "sample_weight"),
+        ({}, np.nextafter(HEAVIEST, 1.0), None),
+        ({"fractional": 1.0, "low": 0.0, "high": 0.0}, None, "y_true"),
+        ({"fractional": 1.0, "low": 1.0, "high": 1.0}, None, "y_true"),
+        ({"fractional": 1.0, "low": 1.0, "high": 1.0}, 1.0, None),
+        ({"fractional": 1.0, "low": 5e-324, "high": 0.5}, None, None),
+        ({"fractional": 1.0, "low": np.nextafter(1.0, 0.0), "high": 1.0}, None, None),
+        ({"low": 0.0, "high": 0.0}, None, None),
+    ],
+)
+def test_sums_of_an_engine_are_those_of_rows_in_their_ranges(sums, heaviest, argument):
+    plain = {"count": 2.0, "weight": 2.0, "squared_weight": 2.0, "offset": 0.5, "low": 0.25, "high": 0.25}
+    of = dict.fromkeys(sketch_groups.MEASURED, 0.0) | plain
+    # of two groups the second is changed
+    cells = np.array(
+        [[*of.values()], [*(of | sums).values()]] if "fractional" not in sums else [[*(of | sums).values()]]
+    )
+    with pytest.raises(InputError) if argument else nullcontext() as caught:
+        sketch_groups.check_sums(cells, heaviest)
+    assert argument is None or caught.value.argument == argument
 
 
 @pytest.mark.parametrize("wanted", [2, 4, 16])

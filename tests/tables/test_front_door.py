@@ -129,6 +129,31 @@ def test_large_datasets_are_summed_and_say_so(tmp_path, monkeypatch):
     assert {segment.key[0] for segment in summed.segments} == set(DAYS)
 
 
+@pytest.mark.parametrize(
+    ("ending", "sizes", "most", "read"),
+    [
+        ("parquet", (5, 7, 7), 100, "abc"),
+        ("parquet", (5, 7, 7), 10, "bc"),
+        ("parquet", (5, 7, 8), 10, ""),
+        ("parquet", (5, 7, 12), 10, "abc"),  # the last may be the others together
+        ("feather", (5, 7, 7), 100, "abc"),
+        ("feather", (5, 7, 8), 10, "abc"),
+    ],
+)
+def test_of_a_summed_dataset_files_are_read_whose_counts_of_rows_may_be_of_equal_contents(
+    tmp_path, monkeypatch, ending, sizes, most, read
+):
+    """Where a file says at no cost how many rows it has; ids of rows are read where rows are."""
+    monkeypatch.setattr("calibrant.tables.entry.MANY_ROWS", most)
+    whole = rows().append_column("row_id", pa.array([f"r{k}" for k in range(200)]))
+    parts = {f"{name}.{ending}": whole.slice(20 * at, n) for at, (name, n) in enumerate(zip("abc", sizes, strict=True))}
+    table = open_table(put(tmp_path, parts), filesystem=HERE)
+    assert table.summed == (most < sum(sizes))
+    found = table._identities(NAMES)
+    assert [path.removesuffix(f".{ending}")[-1] for path, _ in found] == list(read)
+    assert {each.ids is None for _, each in found} <= {table.summed}
+
+
 def test_half_floats_of_a_dataset_are_read(tmp_path):
     table = rows().set_column(1, "p", pa.array(np.float16([0.25, 0.5] * 100)))
     found = open_table(put(tmp_path, {"a.feather": table}), filesystem=HERE).read(**NAMES)

@@ -327,10 +327,9 @@ def _sticks(ax: Axes, at: list[int], of: list[Question], colour: str, thick: flo
     """Intervals as one line with gaps, however many there are, and the errors themselves as dots."""
     if not at:
         return
-    ends = [(0.0, 0.0) if each.bias_interval is None else tuple(each.bias_interval) for each in of]
-    x = np.repeat(np.array(at, np.float64), 3)
-    y = np.array([(low, high, np.nan) for low, high in ends]).ravel()
-    if any(each.bias_interval is not None for each in of):
+    have = [(i, each.bias_interval) for i, each in zip(at, of, strict=True) if each.bias_interval is not None]
+    if have:
+        x, y = np.array([(i, end) for i, interval in have for end in (*interval, np.nan)]).T
         ax.plot(x, y, color=colour, lw=thick, alpha=0.75, solid_capstyle="butt")
     middle = [each.rate - each.mean_prediction for each in of]
     ax.plot(at, middle, ls="", marker="o", ms=min(4.0, thick + 0.6), color=COLOURS["ink"], mew=0)

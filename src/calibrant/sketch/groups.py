@@ -177,8 +177,8 @@ def check_sums(cells: FloatArray, heaviest: float | None) -> None:
     if heaviest and not LIGHTEST < heaviest < HEAVIEST:
         raise InputError("sample_weight", f"has {heaviest:.3g} as its largest value; scale the weights to lie near 1")
     sound = np.isfinite(cells).all() and columns["low"].min() >= 0.0 and columns["high"].max() <= 1.0
-    rate = np.divide(columns["weighted_outcome"], weight, out=np.zeros_like(weight), where=weight > 0.0)
-    if not sound or not (rate.min() >= 0.0 and rate.max() <= 1.0 + 1e-6):
+    outcome = columns["weighted_outcome"]
+    if not sound or not ((outcome >= 0.0) & (outcome <= weight * (1.0 + 1e-6))).all():
         raise InputError(
             "frame", "has rows outside [0, 1] that its engine took for good ones; its statistics are wrong"
         )
