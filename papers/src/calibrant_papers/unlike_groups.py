@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from calibrant import calibration_test, smooth_calibration_test
+from calibrant import InputError, calibration_test, censored_outcomes, smooth_calibration_test
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.resampling import redraw
 from calibrant_papers.processors import on_all_processors
@@ -37,6 +37,8 @@ _DESIGNS: dict[str, Draw] = {
 }
 _DEPENDENCE = "one chance", "correlated", "independent"
 _RESAMPLES = 199
+_KEPT = 0.25  # of rows without the event, where rows are sampled by outcome
+_LEFT = 0.35  # rate of leaving, so that about three in ten are lost before the horizon
 
 
 def unlike_groups(quick: bool = False, _data: Path | None = None) -> Reproduction:
@@ -49,19 +51,27 @@ def unlike_groups(quick: bool = False, _data: Path | None = None) -> Reproductio
         "by 0.5, or chances of their own. *Signs alone* is `calibration_test` with random signs of all groups. *Rule* is "
         "`calibration_test`, *smooth* `smooth_calibration_test`, as they stand: signs where groups are many and alike "
         "enough, a bound for any dependence elsewhere (docs/calibration-test.md). *Power* is the rule's where the "
-        "predictions' log-odds are 1/0.6 times too large.\n\n"
+        "predictions' log-odds are 1/0.6 times too large. *Sampled* and *at a horizon* are the rule of calibrated rows: "
+        f"{_KEPT:g} of those without the event were kept, or each row leaves at the rate {_LEFT:g} before a horizon at 1. "
+        "*Refused*: groups are too few for rows that weigh differently, in half of the samples or more.\n\n"
         + table(
-            ["groups", "rows of a group have", "signs alone", "rule", "smooth", "power"],
-            [[d, of, *(f"{each:.3f}" for each in shares)] for (d, of, _), shares in zip(cells, found, strict=True)],
+            ["groups", "rows of a group have", "signs alone", "rule", "smooth", "power", "sampled", "at a horizon"],
+            [
+                [d, of, *("refused" if np.isnan(each) else f"{each:.3f}" for each in shares)]
+                for (d, of, _), shares in zip(cells, found, strict=True)
+            ],
         )
     )
-    signs, rule, smooth = (max(shares[k] for shares in found) for k in range(3))
-    finding = f"The rule rejects at most {rule:.3f} of calibrated samples, the smooth test {smooth:.3f}; signs alone {signs:.3f}."
+    signs, rule, smooth, _, sampled, followed = (np.nanmax([shares[k] for shares in found]) for k in range(6))
+    finding = (
+        f"The rule rejects at most {rule:.3f} of calibrated samples, {sampled:.3f} where rows were sampled by outcome and "
+        f"{followed:.3f} at a horizon. The smooth test rejects {smooth:.3f}; signs alone {signs:.3f}."
+    )
     return Reproduction("Tests by groups that are few, rare, huge or unlike", finding, body)
 
 
 def _shares(design: str, dependence: str, trials: int) -> tuple[float, ...]:
-    rejected = np.zeros(4)
+    rejected, answered = np.zeros(6), 0
     for trial in range(trials):
         rng = np.random.default_rng([list(_DESIGNS).index(design), trial])
         group, v = _DESIGNS[design](rng)
@@ -77,7 +87,20 @@ def _shares(design: str, dependence: str, trials: int) -> tuple[float, ...]:
         rejected[1] += calibration_test(y, v, **options).reject
         rejected[2] += smooth_calibration_test(y, v, **options).reject
         rejected[3] += calibration_test(y_flatter, v, **options).reject
-    return tuple((rejected / trials).tolist())
+        kept = (y == 1.0) | (rng.random(y.size) < _KEPT)
+        sampled = {**options, "groups": group[kept], "sampling_fractions": {0: _KEPT, 1: 1.0}}
+        rejected[4] += calibration_test(y[kept], v[kept], **sampled).reject
+        came, left = rng.random(y.size) + 2.0 * (y == 0.0), rng.exponential(1.0 / _LEFT, y.size)
+        known = censored_outcomes(np.minimum(came, left), came <= left, 1.0)
+        weights = {"sample_weight": known.sample_weight[known.known], "groups": group[known.known]}
+        try:
+            rejected[5] += calibration_test(known.y_true[known.known], v[known.known], **{**options, **weights}).reject
+            answered += 1
+        except InputError:  # too few groups for rows that weigh differently
+            continue
+    shares = rejected / trials
+    shares[5] = rejected[5] / answered if answered > trials / 2 else np.nan
+    return tuple(shares.tolist())
 
 
 def _outcomes(group: IntArray, v: FloatArray, dependence: str, rng: np.random.Generator) -> FloatArray:

@@ -437,10 +437,13 @@ NO_INFORMATION = (
 
 
 def too_few(events: float, others: float) -> str:
-    """That no map is advised on so few events, or rows without the event."""
+    """That no map is advised on so few events, or rows without the event; in effect, where they differ in weight."""
     number, what = (events, "event") if events < others else (others, "row")
     which = "" if events < others else " without the event"
-    return f"No recalibration is advised on {counted(int(number), what)}{which}: these are fewer than {FEWEST}."
+    if number.is_integer():
+        return f"No recalibration is advised on {counted(int(number), what)}{which}: these are fewer than {FEWEST}."
+    worth = f"{what}s{which} as good as {int(10.0 * number) / 10.0:g} independent ones"
+    return f"No recalibration is advised on {worth}: {FEWEST} are needed."
 
 
 def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float) -> str | None:
