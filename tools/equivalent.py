@@ -274,6 +274,12 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "2",
         "n_segments = most_segments(resolution, (1 + rates) * MOST_BYTES, weighted=rates) if by else 1",
     ): "how many segments have a place in one scan: the sums of each are the same in the next",
+    ("door/arguments.py", "check_level", "1.0", "1.25", "sure = level if level < 1.0 else level / 100.0"): (
+        "from 1 to 1.25 neither is a confidence above one half"
+    ),
+    ("door/arguments.py", "check_band", "0", "1", "if _whole(n_resamples) is None or n_resamples < 0:"): (
+        "0 resamples were taken before"
+    ),
 }
 
 _DRAWS = re.compile(r"^_?draw_|_svg$|_figure$|^faded_|^_pairs$|^_end$")

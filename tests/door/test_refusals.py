@@ -111,6 +111,68 @@ def test_values_are_shown_as_python_writes_them():
     assert plain({"a": (1,)}) == {"a": [1]}
 
 
+def test_a_band_is_drawn_down_to_the_level_that_the_most_resamples_can_reach():
+    """Each of its two tails holds one draw of all and the rows' own."""
+    most = arguments.MOST_RESAMPLES
+    least = 2.0 / (most + 1)
+    arguments.check_band(least, most)
+    with pytest.raises(InputError, match=r"^n_resamples: "):
+        arguments.check_band(least, most - 1)
+    for n in (most, 10):
+        with pytest.raises(InputError, match=r"^level: is .*; bands are drawn down to 2e-06"):
+            arguments.check_band(np.nextafter(least, 0.0), n)
+    arguments.check_band(np.nextafter(least, 0.0), 0)
+
+
+@pytest.mark.parametrize(
+    ("level", "meant"),
+    [
+        (0.95, 0.95),
+        (95, 0.95),
+        (0.6, 0.6),
+        (60.0, 0.6),
+        (99.9, 0.999),
+        (50, None),
+        (1, None),
+        (1.2, None),
+        (49.9, None),
+    ],
+)
+def test_a_confidence_in_place_of_a_level_is_told_as_the_level_that_it_leaves(level, meant):
+    """As a share, or in percent; half of them or less is no confidence that anybody asks for."""
+    with pytest.raises(InputError, match=r"it is alpha, the probability of error, at most 0.5") as told:
+        arguments.check_level(level)
+    hint = "" if meant is None else f". For {meant} confidence pass {round(1.0 - meant, 6)}"
+    assert str(told.value).endswith(f"at most 0.5{hint}")
+
+
+def test_levels_reach_from_the_least_to_one_half():
+    for level in (arguments.LEAST_LEVEL, 0.5):
+        assert arguments.check_level(level) == level
+    with pytest.raises(InputError, match=f"^level: .*at least {arguments.LEAST_LEVEL:g}"):
+        arguments.check_level(arguments.LEAST_LEVEL / 2.0)
+    for level in (100, 120.0, 0, -1, True):
+        with pytest.raises(InputError, match=r"^level: ") as told:
+            arguments.check_level(level)
+        assert "alpha" not in str(told.value)
+
+
+def test_resamples_are_a_whole_number_of_at_most_a_million():
+    assert arguments.check_number(arguments.MOST_RESAMPLES) == arguments.MOST_RESAMPLES == 10**6
+    with pytest.raises(InputError, match=r"^n_resamples: is above 1,000,000"):
+        arguments.check_number(arguments.MOST_RESAMPLES + 1)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+@pytest.mark.parametrize("level", [0.05, 0.0499, 0.0501, 0.1, 1.0 / 3.0, 0.34, 0.49])
+def test_the_least_p_value_that_redraws_can_make_is_at_most_the_share_of_the_level(level, share):
+    needed = next(n for n in range(1, 100) if 1.0 / (1 + n) <= share * level * (1.0 + 1e-12))
+    assert arguments.check_resamples(needed, level, share=share) == needed
+    if needed > 1:
+        with pytest.raises(InputError, match=f"it must be at least {needed}"):
+            arguments.check_resamples(needed - 1, level, share=share)
+
+
 @pytest.mark.parametrize("number", [-1, 18.5, True, "many"])
 def test_a_band_may_have_no_resamples_and_its_refusal_says_so(number):
     with pytest.raises(InputError, match="it must be a whole number, 0 for no band"):

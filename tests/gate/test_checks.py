@@ -23,7 +23,7 @@ from calibrant import (
 )
 from calibrant.cli.app import app
 from calibrant.door.identity import identities
-from calibrant.door.premises import Premises
+from calibrant.door.premises import LEAST_FOLLOWED, Premises
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.gate import checks
@@ -955,3 +955,22 @@ def test_what_several_checks_of_distance_are_of_is_said_with_their_level():
     assert Gated("a.csv", (within, beyond), within.result.premises).what == (
         f"{of} in each check, 'at least' in all 2 together; a check alone proves a larger 'at least':"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        ({}, None),
+        ({"max_weight": 3.0}, 3.0),
+        ({"groups": "who", "max_weight": 3.0}, 3.0),
+        ({"groups": "who"}, None),
+        ({"groups": "who", "max_weight": 3.0, "horizon": 1.0}, 3.0),  # of a group, which has several rows
+        ({"horizon": 1.0}, 1.0 / LEAST_FOLLOWED),
+        ({"horizon": 1.0, "least_followed": 0.25}, 4.0),
+        ({"sampling_fractions": {0: 0.2, 1: 1.0}}, 5.0),
+        ({"sampling_fractions": {0: 1.0, 1: 0.5}}, 2.0),
+    ],
+)
+def test_a_row_weighs_at_most_what_its_share_of_the_population_says(asked, most):
+    request = dict.fromkeys(("groups", "horizon", "least_followed", "sampling_fractions", "max_weight"))
+    assert checks._most(SimpleNamespace(**request | asked)) == most

@@ -10,7 +10,7 @@ from calibrant import InputError, calibration_test, find_segments
 from calibrant.door.rows import Rows
 from calibrant.door.weights import LEAST_EFFECTIVE
 from calibrant.inference import calibration_tests
-from calibrant.resampling.joint import JointRows
+from calibrant.resampling.joint import JointRows, mean_weight
 from tests.strategies import examples
 
 
@@ -67,6 +67,12 @@ def test_every_redraw_has_the_squares_of_the_rows_and_no_order_of_them_shows():
     assert (excess[:, 64:] == one.excesses(np.uint64(3), 64, 6)).all()
     assert (excess**2).sum(axis=0) == pytest.approx(np.full(70, (one.excess**2).sum()))
     assert excess[:, 0] == pytest.approx(one.excess)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1, 3.7])
+def test_the_mean_of_equal_weights_is_that_weight_at_every_prediction_0_and_1_among_them(weight):
+    v = np.array([0.0, 1e-300, 0.2, 0.5, 1.0])
+    assert mean_weight(v, np.full(5, weight)).tolist() == [weight] * 5
 
 
 def test_few_rows_of_an_outcome_are_refused():

@@ -13,6 +13,7 @@ from calibrant.resampling.redraw import (
     joint_pvalue,
     pvalue_among,
     pvalues_among,
+    redrawn_pvalue,
 )
 
 
@@ -100,13 +101,32 @@ def test_of_groups_whole_groups_change_their_sign():
     assert set(sign[:, 0]) == {-1.0, 1.0}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("level", [0.05, 0.0499, 0.01, 0.3, 0.34])
+def test_redraws_are_as_many_as_could_reject_at_the_level(level):
+    """1 / (1 + n) is the least p-value that n redraws can make; statistics are of the sums at each prediction."""
+    rows = Rows.of(np.tile([0.0, 1.0], 40), np.repeat([0.4, 0.6], 40))
+    needed = next(n for n in range(1, 200) if 1.0 / (1 + n) <= level)
+
+    def pvalue(n):
+        return redrawn_pvalue(rows, lambda excess: float(excess.size), level=level, n_resamples=n, random_state=0)
+
+    assert pvalue(needed) == (2.0, 1.0)  # all statistics tie
+    with pytest.raises(InputError, match=f"at level {level} it must be at least {needed}"):
+        pvalue(needed - 1)
+
+
+@pytest.mark.parametrize("seed", range(40))
 def test_a_joint_pvalue_counts_draws_whose_rarest_statistic_is_rarer_and_of_those_as_rare_the_larger_ones(seed):
-    """By the definition, with ties, and with a scale at which nothing varies."""
-    statistics = np.random.default_rng(seed).integers(0, 4, (12, 3)).astype(float)
+    """By the definition, with ties or none, in other units, and with a scale at which nothing varies."""
+    rng = np.random.default_rng(seed)
+    statistics = (rng.integers(0, 4, (12, 3)) if seed < 20 else rng.exponential(1.0, (12, 3))) * [1.0, 10.0, 0.1]
     statistics[:, 2] *= seed % 2
     varying = [column for column in statistics.T if column.any()]
     rarest = [min(sum(other >= column[k] for other in column) for column in varying) for k in range(12)]
     size = [max(column[k] / np.sqrt((column**2).mean()) for column in varying) for k in range(12)]
-    before = [r < rarest[0] or (r == rarest[0] and s >= size[0] - 1e-9) for r, s in zip(rarest, size, strict=True)]
-    assert joint_pvalue(statistics) == sum(before) / 12
+    for first in range(12):
+        here = [
+            r < rarest[first] or (r == rarest[first] and s > size[first] - 1e-9)
+            for r, s in zip(rarest, size, strict=True)
+        ]
+        assert joint_pvalue(np.roll(statistics, -first, axis=0)) == sum(here) / 12

@@ -157,3 +157,15 @@ def test_sums_of_labels_are_those_of_outcomes(lazy):
         found.append((each.index[order].tolist(), each.cells[order]))
     assert found[0][0] == found[1][0]
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_a_table_of_one_row_has_rows(n):
+    opened = OpenedFrame(pd.DataFrame({"y": [1.0, 0.0][:n], "p": [0.5, 0.25][:n]}))
+    names = {"y_true": "y", "y_prob": "p"}
+    for read in (lambda: opened.arrays(names)["y_true"], lambda: opened.groups(names, [], 16).index):
+        if n:
+            assert len(read()) == n
+        else:
+            with pytest.raises(InputError, match="holds no rows"):
+                read()

@@ -245,10 +245,9 @@ def redrawn_pvalue(
     check_resamples(n_resamples, level)
     redraws = Redraws.of(rows)
     first = redraws.first
-    ties = first.size < redraws.prediction.size
 
     def value(excess: FloatArray) -> float:
-        return statistic(np.asarray(np.add.reduceat(excess, first)) if ties else excess)
+        return statistic(np.asarray(np.add.reduceat(excess, first)))
 
     observed = value(redraws.excess)
     signed, joined_with_bound = by_signs_and_bound(rows, redraws)
