@@ -154,6 +154,21 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ),
     ("kernels/excursions.py", "draw_events", "0.25", "0.3125"): "a buffer that is longer",
     ("kernels/excursions.py", "draw_events", "50.0", "62.5"): "a buffer that is longer",
+    **{
+        ("kernels/calibration.py", "redrawn_statistics", before, after): "a buffer that is longer"
+        for before, after in (("10.0", "12.5"), ("0.25", "0.3125"), ("50.0", "62.5"))
+    },
+    ("kernels/calibration.py", "redrawn_statistics", "0.0", "1.0", "most = 0.0"): "every unit has a row at least",
+    ("kernels/identity.py", "sample", "0", "1", "if other[j, 0] != 0 and _is_left(x, level):"): (
+        "the hash of the number 0, and that of an empty slot, begin with a bit of 1: neither is left at any level"
+    ),
+    (
+        "kernels/poisson_binomial.py",
+        "log_upper_tail",
+        "1.0",
+        "1.25",
+        "logit[j] = -np.inf if p <= 0.0 else np.inf if p >= 1.0 else math.log(p) - math.log1p(-p)",
+    ): "no chance is above 1, and of 1 itself the logarithms say the same",
     ("kernels/interval.py", "sliding_window", "300", "301"): "a power of two, by which numbers are exact",
     ("kernels/poisson_binomial.py", "_softplus", "0.0", "1.0"): "both ways are the same number, up to 1",
     ("measures/smooth.py", "largest_correlation", "return error", "pass"): "a slower way to the same number",

@@ -19,7 +19,7 @@ from calibrant.measures.lower import (
     pooled_by_cells,
     pooled_rows,
 )
-from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
+from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials, second_order
 from tests import exact
 from tests.oracles import lower as oracle
 from tests.strategies import examples, samples
@@ -288,6 +288,19 @@ def test_checks_see_through_false_certificates():
     assert check_coupling(Coupling(y_true, y_prob, y_true, -np.full(4, 0.25)), y_true, y_prob) == np.inf
     high = Potentials(np.array([0.0, 1.0]), np.ones(2), np.ones(2))
     assert check_potentials(high, y_true, y_prob) == 0.0
+
+
+def test_tall_potentials_pay_for_rounding_by_the_square_of_the_tallest():
+    """All events at 1/2 are 1/2 away; 25 units of the square of the height can be lost, and 28 are charged."""
+    charged, tallest = 28.0 * 2.0**-53, 1024.0
+    potentials = Potentials(np.array([0.5]), np.array([1.5 - tallest]), np.array([0.5]))
+    lost = 0.5 - check_potentials(potentials, np.ones(3), np.full(3, 0.5))
+    assert lost == pytest.approx(charged * tallest**2, rel=1e-4)
+
+
+@pytest.mark.parametrize("bits", [43, 52, 53])
+def test_of_what_was_summed_the_square_of_a_unit_for_each_number_is_charged(bits):
+    assert second_order(2**bits) == 4.0 ** (bits - 53)
 
 
 def test_samples_merge():

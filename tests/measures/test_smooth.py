@@ -223,3 +223,18 @@ def test_many_rows_of_event_rates_are_no_labels(monkeypatch):
     expected = smooth_calibration_error(y_true, y_prob)
     monkeypatch.setattr(smooth, "_MANY", 1)
     assert smooth_calibration_error(y_true, y_prob) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [7, 8, 9])
+@pytest.mark.parametrize("away", [-0.01, 0.01])
+def test_of_many_rows_a_witness_is_on_the_right_side_of_the_error_by_blocks_as_well(n, away, monkeypatch):
+    """The same number by two roads, each rounded in its own way: what is proved contradicts neither."""
+    y_prob = np.linspace(0.1, 0.5, n)
+    alone = smooth_calibration_witness(np.ones(n), y_prob)  # heights of 1 attain the mean error, 0.7
+    assert alone.value == pytest.approx(0.7, abs=1e-12) == alone.upper
+    monkeypatch.setattr(smooth, "_MANY", 8)
+    monkeypatch.setattr(smooth, "smooth_error_from_sample", lambda _sample: 0.7 + away)
+    both = smooth_calibration_witness(np.ones(n), y_prob)
+    moved = away if n >= 8 else 0.0
+    assert both.value == pytest.approx(0.7 + min(moved, 0.0), abs=1e-12)
+    assert both.upper == pytest.approx(0.7 + max(moved, 0.0), abs=1e-12)

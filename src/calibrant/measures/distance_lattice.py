@@ -13,7 +13,7 @@ from calibrant.kernels import lattice
 from calibrant.kernels.sums import compensated_dot, compensated_sum, labelled_sums
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.lower import LowerCertificate
-from calibrant.measures.lower_check import UNIT, Potentials, overdraft
+from calibrant.measures.lower_check import UNIT, Potentials, overdraft, second_order
 
 _MOST_STATES = 10_000_000  # a state takes about 100 bytes
 _MUCH = 1000  # steps looked at for an element, by a first guess, where many partitions are equally good
@@ -307,7 +307,7 @@ def cost_of_partition(domain: PartitionDomain, labels: IntArray) -> tuple[float,
     if moved == 0.0 and not domain.v.any() and not domain.y.any():
         return 0.0, 0.0
     scale = moved + compensated_sum(domain.weighted_outcome) / total
-    rounding = (12.0 * UNIT + 8.0 * (domain.rows * UNIT) ** 2) * scale + 1e-150
+    rounding = (12.0 * UNIT + 8.0 * second_order(domain.rows)) * scale + 1e-150
     return max(0.0, moved - rounding), moved + rounding
 
 

@@ -90,7 +90,12 @@ def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:
 def rounding_of_masses(sample: Sample) -> float:
     """More than the masses' errors add up to: a division each for counts, some ten operations for weights."""
     whole = sample.binary and sample.weight is sample.count
-    return UNIT if whole else 12.0 * UNIT + 8.0 * (sample.n_rows * UNIT) ** 2
+    return UNIT if whole else 12.0 * UNIT + 8.0 * second_order(sample.n_rows)
+
+
+def second_order(n: int) -> float:
+    """What a compensated sum of n numbers is off by beyond a unit of its result, as a share of what was summed."""
+    return (n * UNIT) ** 2
 
 
 def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
@@ -158,7 +163,7 @@ def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
     # Each number above is off by at most 2 or 3 units of what was summed for it (docs/lower.md).
     scale = compensated_sum(mass) + 3.0 * compensated_sum(np.abs(amiss)) + 1.0
     proved = coupling.cost + differs + uncalibrated
-    return proved + rounding_of_masses(sample) + UNIT * (scale + 8.0 * proved) + (mass.size * UNIT) ** 2 * scale
+    return proved + rounding_of_masses(sample) + UNIT * (scale + 8.0 * proved) + second_order(mass.size) * scale
 
 
 def check_potentials(
@@ -222,7 +227,7 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     value -= max(0.0, kernel.largest_product(places, *heights))
     tallest = 1.0 + max(float(np.abs(height).max()) for height in heights)
     n = sample.n_distinct + places.size
-    rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + (n * UNIT) ** 2) * tallest
+    rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + second_order(n)) * tallest
     return max(0.0, value - rounding)
 
 
