@@ -378,6 +378,15 @@ def test_two_models_in_few_groups_are_told_what_to_do():
     assert next(row[1:] for row in found.facts() if row[0] == "what to do") == ("collect more groups",) * 2
 
 
+def test_two_models_whose_errors_are_not_seen_for_few_groups_are_told_so_by_the_table_too():
+    rng, hospital, _, true = _in_few_hospitals()
+    frame = pd.DataFrame({"y": (rng.random(2_000) < true) * 1, "a": true, "b": true**1.01, "site": hospital})
+    found = audit_table(frame, y_true="y", y_prob=["a", "b"], groups="site", random_state=0)
+    assert all(audit.answer.direction is None and audit.group_line is not None for audit in found.audits)
+    assert next(row[1:] for row in found.facts() if row[0] == "what to do") == ("collect more groups",) * 2
+    assert ": collect more groups;" in repr(found.audits[0])
+
+
 def gate_of(frame, **options):
     return check_opened(OpenedFrame(frame), GateRequest(**{"y_true": "y", "y_prob": "p", **options}), Listener())
 

@@ -297,9 +297,9 @@ def _to_repair(answer: Answer, audit: AuditRecord) -> Blamed | None:
     return blamed(audit, answer.direction) if answer.action in _REPAIRS else None
 
 
-def action_in_words(answer: Answer) -> str:
+def action_in_words(answer: Answer, *, few_groups: bool = False) -> str:
     """Name the action in a few words. Where the error is open, its size decides whether to collect rows."""
-    if answer.action == "collect more rows" and answer.direction is not None:
+    if answer.action == "collect more rows" and (few_groups or answer.direction is not None):
         return "collect more groups"
     open_end = answer.action == "collect more rows" and answer.interval is not None
     return "collect more rows if that matters" if open_end else answer.action

@@ -201,7 +201,7 @@ class Comparison(Finding):
             ("smooth error, points", *(as_points(in_short(a.smooth_calibration_error)) for a in self.audits)),
             ("would have to move by, points", *(as_points(in_short(answer.size)) for answer in answers)),
             ("in the population, at most", *(each if each == "-" else as_points(each) for each in most)),
-            ("what to do", *map(action_in_words, answers)),
+            ("what to do", *(action_in_words(a.answer, few_groups=a.group_line is not None) for a in self.audits)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
         ]

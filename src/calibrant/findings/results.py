@@ -154,7 +154,7 @@ class Audit(AuditRecord):
             else f", at most {in_points(most_in_short(result.interval, result.max_distance))}"
         )
         title = f" of {self.title!r:.80}" if self.title else ""
-        state, action = state_in_words(result), action_in_words(result)
+        state, action = state_in_words(result), action_in_words(result, few_groups=self.group_line is not None)
         return f"Audit({state}{way}{far}: {action}; {counted(self.n_rows, 'outcome' if self.trials else 'row')}{title})"
 
     @property
