@@ -10,7 +10,7 @@ from scipy.stats import norm
 from calibrant import InputError, compare_calibration, smooth_calibration_error
 from calibrant.inference import compare_all
 from calibrant.inference.comparison import items as of_items
-from calibrant.inference.comparison.items import TwoDependentOutcomes, matched
+from calibrant.inference.comparison.items import Items, TwoDependentOutcomes, _alike, matched
 
 FEW = {"n_resamples": 99, "random_state": 0}
 
@@ -232,3 +232,19 @@ def test_what_noise_may_hide_is_six_tenths_of_its_quantile_at_the_level(monkeypa
     monkeypatch.setattr(of_items, "_hidden", lambda *each: levels.append(each[4]) or hidden(*each))
     compare_calibration(y[0], v[0], v[1], y_true_b=y[1], items="in order", level=level, n_resamples=199, random_state=0)
     assert set(levels) == {level}
+
+
+def test_what_two_opposite_errors_of_the_same_outcomes_hide_counts():
+    """Both are off by 0.1, one either way: chance takes from one error what it adds to the other."""
+    n, spread = 400, 0.5
+    y, p = (np.arange(n) % 2) * 1.0, np.full(n, 0.5)
+    items = Items([y, y], [p + 0.1, p - 0.1])
+    over, under = items.missed((0, 1), smooth_calibration_error, 0.0, 0.05, 399, np.random.default_rng(0))
+    assert min(over, under) == pytest.approx(1.96 * 2.0 * spread / np.sqrt(n), rel=0.2)
+
+
+def test_errors_that_are_alike_have_the_same_size_and_their_own_sides():
+    y, p = np.array([1.0, 0.0, 1.0, 1.0]), np.full(4, 0.5)
+    low, high = _alike((y, y), (p, p + 0.35))  # off by 0.25, and by 0.1 the other way
+    assert low - p == pytest.approx(0.175)
+    assert high - (p + 0.35) == pytest.approx(-0.175)

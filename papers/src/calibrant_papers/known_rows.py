@@ -50,6 +50,7 @@ _MAPS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "five values": lambda p: np.array([0.1, 0.3, 0.5, 0.7, 0.9])[np.minimum((5.0 * p).astype(int), 4)],
     "two decimals, sure": lambda p: np.round(expit(2.5 * logit(p)), 2),
     ".05 too high": lambda p: np.clip(p + 0.05, 0.0, 1.0),
+    ".05 too low": lambda p: np.clip(p - 0.05, 0.0, 1.0),
 }
 _BY_GROUPS = (("calibrated", ".05 too high"), ("steep", ".05 too high"))
 """Predictors of rows in few groups."""
@@ -75,6 +76,7 @@ _ITEMS: tuple[tuple[str, str, int, float, float, int], ...] = (
     ("calibrated", ".02 too high", 1000, 0.5, 0.95, 0),
     (".03 too low", "calibrated", 300, -1.0, 0.9, 0),
     ("calibrated", ".02 too high", 1000, 0.5, 0.5, 10),
+    (".05 too high", ".05 too low", 400, 0.5, 0.98, 0),
 )
 """Both predictors, items, their mean log-odds, latent correlation of both outcomes, items of a topic (0: none)."""
 _GATES = ("half of the non-events kept", "10% of the non-events kept", "10% of the events kept")

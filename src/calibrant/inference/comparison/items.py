@@ -95,14 +95,14 @@ class Items:
 
         Outcomes of both are drawn again together: of each as if it were calibrated, with the chances of its isotonic
         fit, and off by what noise may hide. Every two of these count if one is calibrated, for then the true
-        difference is known. It fades where what was seen is far from it.
+        difference is known. It fades where what was seen is far from it. Both off by the same mean count, too.
         """
         outcomes = self.outcomes[pair[0]], self.outcomes[pair[1]]
         predictions = self.predictions[pair[0]], self.predictions[pair[1]]
         fits = _fit(outcomes[0], predictions[0]), _fit(outcomes[1], predictions[1])
         like = TwoDependentOutcomes.like(outcomes, fits, self.group)
         hidden = _hidden(outcomes, predictions, fits, self.group, level)
-        chances = list(zip(predictions, fits, hidden, strict=True))
+        chances = list(zip(predictions, fits, hidden, _alike(outcomes, predictions), strict=True))
 
         def again(source: np.random.Generator) -> list[float]:
             numbers = like.draw(outcomes[0].size, source)
@@ -112,17 +112,15 @@ class Items:
                 for chance in both
             ]
 
-        errors = resampled(again, outcomes[0].size, n_resamples, rng).reshape(-1, 2, 3)  # resample, predictor, chance
+        errors = resampled(again, outcomes[0].size, n_resamples, rng).reshape(-1, 2, 4)  # resample, predictor, chance
         missed = errors - _truth(evaluate, predictions, chances, errors)
         far = []
         for k, (y, v) in enumerate(zip(outcomes, predictions, strict=True)):
             ends = np.quantile(errors[:, k], 1.0 - level, axis=0)
-            far.append(np.maximum(0.0, evaluate(y, v) - ends) * [1.0, 0.0, 1.0])
+            far.append(np.maximum(0.0, evaluate(y, v) - ends) * [1.0, 0.0, 1.0, 1.0])
         rank = max(1, int(0.5 * level * (n_resamples + 1)))  # another draw is beyond it with half the level
         over = under = 0.0
-        for first, second in product((0, 1, 2), repeat=2):
-            if first and second:
-                continue
+        for first, second in [pair for pair in product((0, 1, 2), repeat=2) if 0 in pair] + [(3, 3)]:
             away = math.hypot(far[0][first], far[1][second])
             apart = np.sort(missed[:, 0, first] - missed[:, 1, second])
             over = max(over, math.hypot(away, max(0.0, float(apart[-rank]) - reach)) - away)
@@ -133,14 +131,14 @@ class Items:
 def _truth(
     evaluate: Evaluate,
     predictions: tuple[FloatArray, FloatArray],
-    chances: list[tuple[FloatArray, FloatArray, FloatArray]],
+    chances: list[tuple[FloatArray, ...]],
     errors: FloatArray,
 ) -> FloatArray:
     """True error of each predictor with each chance, of shape (predictors, chances)."""
     try:
         return np.array([[evaluate(c, v) for c in both] for v, both in zip(predictions, chances, strict=True)])
     except InputError:  # a function that takes no event rates: what is calibrated has no error, the rest no bias
-        return np.asarray(errors.mean(axis=0) * [0.0, 1.0, 1.0])
+        return np.asarray(errors.mean(axis=0) * [0.0, 1.0, 1.0, 1.0])
 
 
 def _hidden(
@@ -166,6 +164,17 @@ def _hidden(
         np.clip(v + (size if float(v.mean()) < 0.5 else -size), 0.0, 1.0)
         for v, size in zip(predictions, sizes, strict=True)
     ]
+
+
+def _alike(outcomes: tuple[FloatArray, FloatArray], predictions: tuple[FloatArray, FloatArray]) -> list[FloatArray]:
+    """Chances by which each prediction is off by the same on average, in the direction that was seen.
+
+    Where outcomes are alike and directions opposite, what chance adds to one error it takes from the other, and halves
+    do not show all of it.
+    """
+    bias = [float(np.mean(y - v)) for y, v in zip(outcomes, predictions, strict=True)]
+    size = 0.5 * (abs(bias[0]) + abs(bias[1]))
+    return [np.clip(v + math.copysign(size, each), 0.0, 1.0) for v, each in zip(predictions, bias, strict=True)]
 
 
 def _fit(y: FloatArray, v: FloatArray) -> FloatArray:
