@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from calibrant import compare_calibration
 from calibrant.cli.app import app
+from calibrant.findings.matching import IN_ORDER, match_rows
 from calibrant.tables.columns import item_columns
 
 
@@ -236,3 +237,11 @@ def test_an_order_that_documents_of_logs_contradict_is_refused_too(tmp_path):
     assert "leave out --items, and documents are matched" in said
     said = run("gate", "samples_x.jsonl", "--baseline", "samples_z.jsonl")[1]
     assert "Rows were matched by documents of the logs: all 40 rows" in said
+
+
+def test_rows_that_are_said_to_be_other_ones_are_paired_where_all_outcomes_are_the_same():
+    y = np.array([0.0, 1.0, 1.0])
+    match, why_not = match_rows((), [y, y, y], None, distinct=True)
+    assert (match.how, len(match.others), match.by_user, why_not) == (IN_ORDER, 2, False, None)
+    for other in (1.0 - y, y[:2]):
+        assert match_rows((), [y, y, other], None, distinct=True) == (None, None)

@@ -974,3 +974,36 @@ def test_what_several_checks_of_distance_are_of_is_said_with_their_level():
 def test_a_row_weighs_at_most_what_its_share_of_the_population_says(asked, most):
     request = dict.fromkeys(("groups", "horizon", "least_followed", "sampling_fractions", "max_weight"))
     assert checks._most(SimpleNamespace(**request | asked)) == most
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "most rows that one has"),
+        ({"sample_weight": "w"}, "most that one weighs"),
+        ({"sampling_fractions": {0: 0.1, 1: 1.0}}, "most that one weighs"),
+        ({"horizon": 1.0}, "most that one weighs"),
+        ({"trials": "n"}, "most outcomes that one has"),
+        ({"trials": "n", "sample_weight": "w"}, "most outcomes that one has"),
+    ],
+)
+def test_a_gate_of_groups_asks_for_the_most_that_one_counts(asked, said):
+    request = dict.fromkeys(("sample_weight", "sampling_fractions", "horizon", "trials"))
+    assert GateRequest._bound_of_groups.fget(SimpleNamespace(**request | asked)) == f" --max-weight N, the {said}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "weighed"),
+    [
+        ({}, {"weighted": False, "equal_weights": False, "sampling_fractions": None}),
+        ({"sample_weight": "unlike", "max_weight": 4.0}, {"weighted": True, "equal_weights": False}),
+        ({"sample_weight": "alike", "max_weight": 4.0}, {"weighted": False, "equal_weights": True}),
+        ({"sample_weight": "thinned", "max_weight": 4.0}, {"sampling_fractions": (0.5, 1.0), "fractions_given": False}),
+        ({"sampling_fractions": {0: 0.5, 1: 1.0}}, {"sampling_fractions": (0.5, 1.0), "fractions_given": True}),
+    ],
+)
+def test_a_gate_of_regret_says_how_its_rows_were_weighed(tmp_path, asked, weighed):
+    weights = {"unlike": [1.0, 2.0, 2.0, 1.0] * 10, "alike": [2.0] * 40, "thinned": [2.0, 1.0] * 20}
+    path = written(tmp_path / "rows.csv", y_true=[0, 1] * 20, y_prob=[0.25, 0.75] * 20, **weights)
+    told = gated(path, max_distance=None, max_regret=0.1, **asked).premises
+    assert {name: getattr(told, name) for name in weighed} == weighed

@@ -190,7 +190,7 @@ def test_sums_of_an_engine_are_those_of_rows_in_their_ranges(sums, heaviest, arg
     assert argument is None or caught.value.argument == argument
 
 
-@pytest.mark.parametrize("wanted", [2, 4, 16])
+@pytest.mark.parametrize("wanted", [2, 4, 8, 16])
 def test_coarser_cells_are_those_that_rows_make_at_once(wanted):
     rng = np.random.default_rng(2)
     v = np.append(rng.random(80), [0.0, 0.25, 0.5, 1.0])
@@ -281,3 +281,48 @@ def test_events_may_miss_a_whole_number_by_a_millionth_and_by_rounding(trials, e
     with pytest.raises(InputError) as caught:
         of_trials([trials], [events])
     assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    ("codes", "counts", "first", "argument", "row", "said"),
+    [
+        ([-2], [3], None, "y_true", None, "3 rows are outside [0, 1]"),
+        ([-2, -2, 4], [2, 1, 9], None, "y_true", None, "3 rows are outside [0, 1]"),
+        ([-3, 0], [1, 9], (7, "null", True), "y_prob", 7, "1 row is null or NaN; it is null"),
+        (
+            [-6, -6],
+            [1, 1],
+            (0, "-1.0", False),
+            "sample_weight",
+            0,
+            "2 rows are negative or infinite; the first is -1.0",
+        ),
+        (
+            [-1, -2],
+            [2, 1],
+            (5, "1.5", False),
+            "y_true",
+            5,
+            "1 row is outside [0, 1]; it is 1.5; y_true: 2 rows are null or NaN",
+        ),
+        (
+            [-4, -2, -1],
+            [4, 2, 1],
+            (5, "None", True),
+            "y_true",
+            5,
+            "1 row is null or NaN; it is None; y_true: 2 rows are outside [0, 1]; y_prob: 4 rows are outside [0, 1]",
+        ),
+    ],
+)
+def test_bad_rows_are_counted_by_their_fault_that_of_the_first_one_first(codes, counts, first, argument, row, said):
+    cells = nw.from_native(pa.table({"_cell": codes, "count": counts}), eager_only=True)
+    asked = []
+    with pytest.raises(InputError) as caught:
+        sketch_groups.refuse_bad_rows(cells, None if first is None else lambda name: asked.append(name) or first)
+    assert (caught.value.argument, caught.value.row, caught.value.problem) == (argument, row, said)
+    assert asked == ([] if first is None else [argument])
+
+
+def test_no_bad_rows_are_not_refused():
+    sketch_groups.refuse_bad_rows(nw.from_native(pa.table({"_cell": [0, 5], "count": [1, 2]}), eager_only=True))

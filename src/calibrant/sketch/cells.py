@@ -73,8 +73,6 @@ def coarser(index: IntArray, cells: FloatArray, resolution: int, resolution_afte
     With f fine cells in a coarse one, a row at (k + u) / R lies (k mod f + u) / f into the coarse cell: offsets are
     sums of that.
     """
-    if resolution_after == resolution:
-        return index, cells
     of = resolution // resolution_after
     place = index // 2
     inside = (place % of).astype(np.float64)
