@@ -143,7 +143,7 @@ class Comparison(Finding):
         """An estimate with its interval where an error is proved, else the most that may hide."""
         answer = self.audits[self.names.index(name)].answer
         if answer.interval is None:
-            return f"{in_points(in_short(answer.size))} on average"
+            return f"{in_points(in_short(answer.size))} on average on these rows"
         most = most_in_short(answer.interval, answer.max_distance)
         if answer.state in ("no evidence", "too few rows"):
             return f"at most {in_points(most)} on average"
