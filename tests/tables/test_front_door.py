@@ -14,6 +14,7 @@ from calibrant import CalibrationSketch, audit_table
 from calibrant.door.errors import FileError, InputError
 from calibrant.drift.periods import RESOLUTION
 from calibrant.tables.entry import open_table
+from calibrant.tables.folders import check_folder_columns
 from calibrant.tables.inputs import _as_regex
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -257,3 +258,26 @@ def test_patterns_on_a_filesystem_are_those_of_names(pattern, matches, others):
     wanted = re.compile(_as_regex(pattern))
     assert all(wanted.fullmatch(each) for each in matches)
     assert not any(wanted.fullmatch(each) for each in others)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (["t/x.csv"], None),
+        (["t/day=1/x.csv", "t/day=2/y.csv", "t/day=2/more/z.csv"], None),
+        (["t/day=1/x=y.csv", "t/day=1/z.csv"], None),  # the name of a file is no folder
+        (["t/day=1/x.csv", "t/place=a/y.csv"], "those of 't/day=1/x.csv' give day, those of 't/place=a/y.csv' place"),
+        (["t/day=1/x.csv", "t/y.csv"], "those of 't/day=1/x.csv' give day, those of 't/y.csv' no column"),
+        (
+            ["t/day=1/x.csv", "t/day=1/place=a/y.csv", "t/place=a/day=1/z.csv"],
+            "those of 't/day=1/x.csv' give day, those of 't/day=1/place=a/y.csv' day, place",
+        ),
+    ],
+)
+def test_folders_of_one_table_give_the_same_columns(files, said):
+    if said is None:
+        check_folder_columns(files, "t")
+        return
+    with pytest.raises(FileError) as caught:
+        check_folder_columns(files, "t")
+    assert caught.value.problem == f"'t' holds folders of different columns: {said}"
