@@ -5,6 +5,7 @@ import math
 import pickle
 from collections import Counter
 from functools import cache
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, FileError, InputError, audit, audit_table
 from calibrant.cli.app import app
+from calibrant.findings.tables import _check_columns
 from calibrant.sketch.cells import MEASURED
 from calibrant.tables.entry import OpenedFile
 from calibrant.tables.frames import OpenedFrame
@@ -379,3 +381,22 @@ def test_every_segment_is_reported_or_named_as_not_looked_at(seed, tmp_path):
     pages = found.summary(), (tmp_path / "page.html").read_text()
     assert all(("their rows have no weight" in " ".join(page.split())) == bool(told) for page in pages)
     assert ("Segments not looked at: " in json.dumps(found.premises.to_dict())) == bool(told)
+
+
+@pytest.mark.parametrize("find", [(), ("site",), ("all",)])
+@pytest.mark.parametrize("groups", [None, "who"])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_search_by_groups_of_a_table_that_is_summed_is_refused_before_it_is_read(find, groups, many):
+    required = []
+    table = SimpleNamespace(columns=["site", "who"], many=many, require=lambda names, _: required.extend(names))
+    request = SimpleNamespace(by=["day"], drift="week", groups=groups, find=find)
+    if find and groups and many:
+        with pytest.raises(InputError, match=r"^groups: cannot be searched by in a table of so many rows"):
+            _check_columns(table, request)
+    else:
+        _check_columns(table, request)
+    assert required == ["day", "week", *([groups] if groups else []), *(find if find != ("all",) else ())]
+    if find == ("all",):
+        table.columns.append("all")
+        with pytest.raises(InputError, match="means every column and is the name of one"):
+            _check_columns(table, request)
