@@ -51,8 +51,8 @@ def unlike_groups(quick: bool = False, _data: Path | None = None) -> Reproductio
         "by 0.5, or chances of their own. *Signs alone* is `calibration_test` with random signs of all groups. *Rule* is "
         "`calibration_test`, *smooth* `smooth_calibration_test`, as they stand: signs where groups are many and alike "
         "enough, a bound for any dependence elsewhere (docs/calibration-test.md). *Power* is the rule's where the "
-        "predictions' log-odds are 1/0.6 times too large. *Sampled* and *at a horizon* are the rule of calibrated rows: "
-        f"{_KEPT:g} of those without the event were kept, or each row leaves at the rate {_LEFT:g} before a horizon at 1. "
+        "predictions' log-odds are 1/0.6 times too large. *Sampled* and *at a horizon* are the rule of calibrated rows. "
+        f"There {_KEPT:g} of those without the event were kept, or each row leaves at the rate {_LEFT:g} before a horizon at 1. "
         "*Refused*: groups are too few for rows that weigh differently, in half of the samples or more.\n\n"
         + table(
             ["groups", "rows of a group have", "signs alone", "rule", "smooth", "power", "sampled", "at a horizon"],
