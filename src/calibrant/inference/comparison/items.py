@@ -131,7 +131,7 @@ class Items:
 def _truth(
     evaluate: Evaluate,
     predictions: tuple[FloatArray, FloatArray],
-    chances: list[tuple[FloatArray, ...]],
+    chances: Sequence[tuple[FloatArray, ...]],
     errors: FloatArray,
 ) -> FloatArray:
     """True error of each predictor with each chance, of shape (predictors, chances)."""
