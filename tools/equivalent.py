@@ -26,7 +26,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
                 "pass",
                 "if far_table[here] == _EMPTY or start + far_cost[far_table[here]] > total:",
             ),
-            ("continue", "pass", "if mu2 < steepest and not skips:"),
+            ("continue", "pass", "if mu2 < steepest and b > 0:"),
             ("2.0", "2.5", "if here_slack - 2.0 / n1 <= allowed and mu > steepest:"),
             ("2.0", "2.5", "if here_slack - 2.0 / n2 <= allowed:"),
             ("1.0", "1.25", "if 0.5 * (here_slack + edge_slack) - 1.0 / n1 <= allowed:"),

@@ -196,7 +196,8 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
             steepest = gentlest[state]
             carried = steepest  # over a single zero where that is free
             if 0 < i <= free:
-                # What begins at the zero before, no dearer, may take that zero into any part below it.
+                # What begins at the zero before, no dearer, may take that zero into any part below it that has a one;
+                # a part of zeros alone is itself gone through zero by zero.
                 here = _place(table, used, i - 1, j, ones)
                 if table[here] != _EMPTY and cost[table[here]] <= min(start, budget[level - 1]):
                     steepest = max(steepest, v0[i - 1])
@@ -228,7 +229,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                 mu = b / (a + b)
                 mu1 = b1 / n1
                 mu2 = b2 / n2 if n2 > 0 else mu
-                if mu2 < steepest and not skips:
+                if mu2 < steepest and b > 0:
                     continue
                 # Every part of the cone can give up, at no cost, its first (a1, b1) elements if these lie at or below
                 # mu1, or its last (a2, b2) if these lie at or above mu2, to a part of their own.
@@ -248,7 +249,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                 follows = carried if skips else mu if mu > top_value else 0.0
                 if (
                     length <= min(budget[at] - start, slack)
-                    and (skips or mu >= steepest)
+                    and (mu >= steepest if b > 0 else skips or carried == 0.0)
                     and abs(i + a - centre[at]) <= radius
                 ):
                     here = _place(table, used, i + a, j + b, ones)
