@@ -32,6 +32,7 @@ MANY_ROWS = 20_000  # from which on there are more knots, and halves check each 
 _LEAST_SPREAD = 0.05  # of log-odds: of nearly equal ones no slope is told
 _POINTS = 400  # at which the fitted map is kept, evenly; the cells' own are added
 _STEPS, _HALVINGS, _ENOUGH = 40, 14, 1e-7
+_ROUNDING = 1e-13  # of a log posterior, relative: a gain that is smaller cannot be seen
 _ALONE, _SHARE, _TIMES, _MOST = 20.0, 0.01, 10.0, 12  # of a value that stands out: rows, their share, medians; how many
 _SAME = 1e-9  # of log-odds, and relative: what is nearer to such a value is that value
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(21)  # of a standard normal
@@ -282,15 +283,16 @@ def _mode(
     for _ in range(_STEPS if free.any() else 0):
         curvature, gradient = derivatives(c, h)
         step = np.linalg.solve(curvature, gradient)
+        last = float(gradient @ step) < 2.0 * max(_ENOUGH, _ROUNDING * abs(best))
         for _ in range(_HALVINGS):
             reached, moved = log_posterior(c + step)
-            if reached >= best:
+            if last or reached >= best:  # what the last step gains may be less than rounding: it is taken whole
                 break
             step /= 2.0
         else:
             break
-        c, h, gained, best = c + step, moved, reached - best, reached
-        if gained < _ENOUGH:
+        c, h, best = c + step, moved, reached
+        if last:
             break
     coefficients, root = np.zeros(free.size), np.zeros((free.size, int(free.sum())))
     coefficients[free] = c
