@@ -48,6 +48,7 @@ def twin(y, v, weight):
 @given(n=st.integers(150, 1500), seed=st.integers(0, 2**32 - 1))
 @example(n=1179, seed=3_394_764_214)  # one draw is far from all others
 @example(n=1485, seed=108_122_059)
+@example(n=316, seed=767_955_069)  # two draws at the end of the interval change places
 def test_ranges_are_those_of_rows_read_one_by_one(n, seed, weighted, few):
     y, v, weight = drawn(n, seed, weighted, few)
     sample = Sample.from_columns(y, v, weight)
@@ -66,7 +67,8 @@ def test_ranges_are_those_of_rows_read_one_by_one(n, seed, weighted, few):
         assert one.estimate == pytest.approx(mean.mean(), abs=0.02 * mean.std())
         assert abs(one.mean_error) / one.errors == pytest.approx(mean.std(), rel=NEAR - 1.0)
         for end, other in zip(one.interval, np.quantile(mean, [0.025, 0.975]), strict=True):
-            assert end == pytest.approx(other, abs=0.02 * mean.std())
+            # A quantile of 1,000 draws is known to .085 standard deviations; the reading may move it by half of that.
+            assert end == pytest.approx(other, abs=0.04 * mean.std())
     assert not told
 
 
