@@ -61,7 +61,7 @@ GIVEN = {
     ),
     "one row a group": ("numbered rows", "", ("--groups", "row"), ["with its own row|its own value of column row"]),
     "classes": ("classes", "", ("--groups", "patient", "--max-weight", "9"), ["80 groups", "patient", "at most 9"]),
-    "as many events as not": ("even rows", "", (), ["If rows were chosen by their outcome, give --sampling-fractions"]),
+    "as many events as not": ("even rows", "", (), ["f rows were chosen by their outcome, give --sampling-fractions"]),
     "sketch": ("sketch", "", (), ["does not say which rows it left out", "independent"]),
     "--trials": ("rates", "", ("--trials", "n", "--max-weight", "9"), ["several outcomes", "column n "]),
     "--pos-label": ("rows", "labels", ("--pos-label", "yes"), ["label yes"]),

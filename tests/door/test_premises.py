@@ -37,9 +37,9 @@ from calibrant.door.premises import Premises
             "One group is taken to weigh at most 3 (max_weight), fixed before any was drawn.",
             {"max_weight": 3.0, "grouped": True},
         ),
-        ("No max_weight was given, so nothing is bounded for the population.", {"weighted": True}),
-        ("No max_weight was given, so nothing is bounded for the population.", {"trials": True}),
-        ("No max_weight was given, so nothing is bounded for the population.", {"grouped": True}),
+        ("No max_weight was given, so the distance is not bounded for the population.", {"weighted": True}),
+        ("No max_weight was given, so the distance is not bounded for the population.", {"trials": True}),
+        ("No max_weight was given, so the distance is not bounded for the population.", {"grouped": True}),
         ("FILE begins with 5 rows that the state had; only what is new was added.", {"n_before": 5}),
         ("Columns not looked at: a, b.", {"not_looked_at": ("a", "b"), "searchable": False}),
         (

@@ -356,3 +356,31 @@ def test_what_to_do_about_too_few_groups_without_a_direction_is_said():
     assert {(each.answer.action, each.answer.direction) for each in audits} == {("collect more rows", None)}
     found = compare(("a", "b"), audits, rows, groups=[hospital, hospital], seed=0)
     assert found.details[-1] == "Do: collect rows of more groups before you rely on a and b."
+
+
+def test_a_segment_that_errs_alone_is_what_is_to_be_corrected_on_every_line(tmp_path):
+    # The table and the first lines said "look closer" where the part below said what to correct.
+    rng = np.random.default_rng(3)
+    n = 2_000
+    p, topic = rng.beta(2.0, 2.0, n), np.arange(n) % 5
+    one = pd.DataFrame({"id": np.arange(n), "y_true": (rng.random(n) < p) * 1, "y_prob": p, "topic": topic})
+    truth = np.where(topic == 0, 0.6 * p, p)
+    two = one.assign(y_true=(rng.random(n) < truth) * 1)
+    files = [str(tmp_path / name) for name in ("one.csv", "two.csv")]
+    for frame, file in zip((one, two), files, strict=True):
+        frame.to_csv(file, index=False)
+    done = CliRunner().invoke(app, ["audit", *files, "--by", "topic", "--resamples", "199", "--seed", "0"])
+    page = " ".join(done.stdout.split())
+    assert "two.csv: correct topic = 0 alone." in page
+    assert "a segment errs" in page
+    assert "look closer" not in page
+    assert "repair = SegmentRecalibrator('y_prob', features=['topic'])" in page
+
+
+def test_segments_that_are_all_off_to_one_side_are_not_said_to_err_unlike_one_another():
+    rng = np.random.default_rng(0)
+    p, topic = rng.beta(2.0, 2.0, 5_000), np.arange(5_000) % 5
+    frame = pd.DataFrame({"y_true": (rng.random(5_000) < 0.7 * p) * 1, "y_prob": p, "topic": topic})
+    do = audit_table(frame, by="topic", n_resamples=199, random_state=0).answer.details[-1]
+    assert "All 5 segments are off to the same side." in do
+    assert "SegmentRecalibrator" not in do

@@ -22,15 +22,23 @@ from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
+from calibrant.findings.actions import code
 from calibrant.findings.comparison import compare
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
 from calibrant.inference import compare_all, regret_bounds
+from calibrant.recalibration import PlattScaling
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
 from calibrant.segments import find_segments
 from calibrant.tables.frames import OpenedFrame
 
 FEW = {"n_resamples": 199, "random_state": 0}
+
+
+SHARES = (
+    "give --sampling-fractions, the share that was kept of each outcome, such as 0:0.1,1:1 "
+    "(in Python sampling_fractions)."
+)
 
 
 def thinned(seed, n=8000):
@@ -181,7 +189,7 @@ def test_it_is_asked_of_single_rows_alone():
     rng = np.random.default_rng(0)
     y, p = np.arange(300) % 2, rng.uniform(0.1, 0.4, 300)
     few = {"n_resamples": 0}
-    asked = "If rows were chosen by their outcome, give --sampling-fractions (in Python sampling_fractions)."
+    asked = f"Do: if rows were chosen by their outcome, {SHARES} If not, "
     plain = audit(y, p, **few)
     assert plain.perhaps_sampled == (1, 2)
     assert sum(asked in each for each in plain.sentences) == 1
@@ -356,7 +364,7 @@ def test_every_gate_asks_whether_rows_were_chosen(tmp_path):
     # `--anytime` and `--max-regret` did not, nor did bounds of arrays.
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"y_true": np.arange(300) % 2, "y_prob": rng.uniform(0.1, 0.3, 300)})
-    give = "give --sampling-fractions (in Python sampling_fractions)."
+    give = SHARES
     assert gated(frame, max_regret=0.1).premises.entries["perhaps_sampled"].endswith(f"outcome, {give}")
     assert regret_bounds(*frame.to_numpy().T).premises.perhaps_sampled == (1, 2)
     assert calibration_gate(*frame.to_numpy().T, max_distance=0.1).premises.perhaps_sampled == (1, 2)
@@ -510,3 +518,39 @@ def test_rows_sampled_by_outcome_by_their_weights_hear_of_no_max_weight(slope):
     assert "max_weight" not in said.replace("-", "_")
     bounded = audit_table(table, unweighted=True, sampling_fractions={0: 0.2, 1: 1.0}, n_resamples=0)
     assert bounded.answer.interval is not None
+
+
+def test_a_gate_of_rows_sampled_by_outcome_names_what_takes_the_place_of_a_largest_weight():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.0, 9.0, 3_000)
+    y = (rng.random(p.size) < p) * 1
+    kept = (y == 1) | (rng.random(p.size) < 0.2)
+    y, p = y[kept], p[kept]
+    weight = np.where(y == 1, 1.0, 5.0)
+    way = r"give --sampling-fractions 0:0\.2,1:1 \(in Python sampling_fractions\) in place of the weights"
+    with pytest.raises(InputError, match=way):
+        calibration_gate(y, p, sample_weight=weight, max_distance=0.1)
+    assert calibration_gate(y, p, sampling_fractions={0: 0.2, 1: 1.0}, max_distance=0.1).verdict == "within"
+    with pytest.raises(InputError, match="max_weight") as refused:  # others are not taken for such weights
+        calibration_gate(y, p, sample_weight=weight + rng.random(y.size), max_distance=0.1)
+    assert "sampling" not in str(refused.value)
+
+
+def test_few_groups_of_followed_rows_are_given_the_code_that_corrects_level_and_slope():
+    rng = np.random.default_rng(0)
+    hospital = (40 * rng.random(3_000) ** 2).astype(int)
+    p = rng.beta(2.0, 5.0, 3_000)
+    died = rng.random(3_000) < 0.65 * p
+    days = np.where(died, rng.integers(1, 730, 3_000), rng.integers(200, 2_000, 3_000))
+    frame = pd.DataFrame({"risk": p, "died": died * 1, "days": days, "hospital": hospital})
+    how = {"time": "days", "event": "died", "horizon": 730, "groups": "hospital"}
+    audited = audit_table(frame, y_prob="risk", **how, **FEW)
+    assert "PlattScaling" in audited.answer.details[-1]
+    names = {"rows": frame, "y_prob": None, "new_y_prob": [0.1, 0.5]}
+    lines = code(audited.answer, audited)
+    known = censored_outcomes(frame["days"], frame["died"], 730)
+    names["y_prob"] = p
+    exec(lines, names)
+    np.testing.assert_array_equal(
+        names["better"], PlattScaling().fit(p, known.y_true, known.sample_weight).predict([0.1, 0.5])
+    )

@@ -34,7 +34,9 @@ def left_out(options: tuple[str, ...], what: str) -> str:
 def if_chosen(options: tuple[str, ...]) -> str:
     """What to do where rows were chosen by their outcome; these options are left out first."""
     first = left_out(options, "them")
-    return f"If rows were chosen by their outcome, {first}give --sampling-fractions (in Python sampling_fractions)."
+    shares = "the share that was kept of each outcome, such as 0:0.1,1:1"
+    way = f"give --sampling-fractions, {shares} (in Python sampling_fractions)"
+    return f"If rows were chosen by their outcome, {first}{way}."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -386,9 +388,9 @@ class Premises(Result):
         if self.max_weight is not None:
             return f"One {one} is taken to weigh at most {self.max_weight:g} (max_weight), fixed before any was drawn."
         if self.sampling_fractions is not None and not (self.grouped or self.refuse_fractions):
-            return "No sampling_fractions were given, so nothing is bounded for the population."
+            return "No sampling_fractions were given, so the distance is not bounded for the population."
         if self.grouped or self.weighted or self.trials:
-            return "No max_weight was given, so nothing is bounded for the population."
+            return "No max_weight was given, so the distance is not bounded for the population."
         return None
 
     def _not_looked_at(self) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
-from calibrant.door.premises import LEAST_FOLLOWED
+from calibrant.door.premises import LEAST_FOLLOWED, if_chosen
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.decision import (
     Answer,
@@ -49,6 +49,9 @@ _LITTLE = 0.0005  # of the score: less is told as less than a tenth of a per cen
 def action_line(answer: Answer, audit: AuditRecord) -> str:
     """The line that says what to do, or why nothing is advised."""
     do = _what_to_do(answer, audit)
+    if audit.perhaps_sampled is not None:  # rows cannot tell which, and the other way another thing is to be done
+        first = if_chosen(audit.refuse_fractions)
+        return f"{DO}{first[0].lower()}{first[1:]} {f'If not, {do}' if do[0].islower() else do}"
     return f"{DO}{do}" if do[0].islower() else do
 
 
@@ -111,7 +114,16 @@ def _recalibrate(answer: Answer, audit: AuditRecord) -> str:
         return gains
     if parts[0] == "periods":
         return f"find out whether something changed. If so, correct with the rows since it did; if not, {gains}"
+    if _to_one_side(audit):
+        return f"{gains} All {len(audit.segments)} segments are off to the same side."
     return f"{gains} Single segments are off: if they err unlike one another, {_ONE_BY_ONE}."
+
+
+def _to_one_side(audit: AuditRecord) -> bool:
+    """Whether every named segment is off, and all of them to one side, so that one map for all rows may do."""
+    sides = {each.base_rate > each.mean_prediction for each in audit.segments if named_off(audit, each)}
+    every = all(named_off(audit, each) for each in audit.segments)
+    return len(audit.segments) > 1 and every and len(sides) == 1 and not found_off(audit)
 
 
 def _these_segments(audit: AuditRecord) -> str:
@@ -222,11 +234,12 @@ def every_time(audit: AuditRecord) -> str:
 
 def what_bounds(audit: AuditRecord) -> str:
     """Say what option bounds the error for the population, where none was given that does."""
-    fractions = audit.sampling_fractions
-    if fractions is None or audit.n_groups is not None or audit.refuse_fractions:
+    fractions, named = audit.sampling_fractions, audit.refuse_fractions == ("--sample-weight",)
+    if fractions is None or audit.n_groups is not None or not (named or not audit.refuse_fractions):
         return f"{MAX_WEIGHT}, {most_of_one(audit)}"
     shares = f"0:{fractions[0]:.6g},1:{fractions[1]:.6g}"
-    return f"--unweighted --sampling-fractions {shares} (in Python sampling_fractions), in place of the weights"
+    way = f"--sampling-fractions {shares} (in Python sampling_fractions), in place of"
+    return f"{way} --sample-weight" if named else f"--unweighted {way} the weights"
 
 
 def most_of_one(audit: AuditRecord) -> str:
@@ -241,7 +254,7 @@ def most_of_one(audit: AuditRecord) -> str:
 
 def what_to_do(answer: Answer, audit: AuditRecord) -> str:
     """Begin a section on what to do: with the parts, where they are to be looked at first, and with the advice."""
-    alone = _to_repair(answer, audit) is not None
+    alone = to_repair(answer, audit) is not None
     if answer.action != "look at the parts" and not alone:
         few = answer.action == "collect more rows" and answer.direction is not None
         return answer.details[-1] if few else audit.advice.words
@@ -251,11 +264,12 @@ def what_to_do(answer: Answer, audit: AuditRecord) -> str:
 
 def code(answer: Answer, audit: AuditRecord) -> str | None:
     """Lines of Python that do what is advised; None where no recalibration is."""
-    where = _to_repair(answer, audit)
+    where = to_repair(answer, audit)
     if where is None and since(audit, answer.direction) is not None:
         return None  # it is of rows since then, which the page does not have apart
     if where is None:
-        advised = audit.advice.code
+        few_groups = answer.action == "collect more rows" and answer.direction is not None
+        advised = _level_and_slope(audit) if few_groups else audit.advice.code
         return advised if advised is None or audit.followed is None else _outcomes_at_horizon(audit.followed) + advised
     y_true, y_prob = (audit.columns.get(each, each) for each in ("y_true", "y_prob"))
     more, weight = _weights_of_repair(audit, y_true)
@@ -265,6 +279,26 @@ def code(answer: Answer, audit: AuditRecord) -> str | None:
         "# rows are those kept for this\n"
         f"repair.fit(rows, rows[{y_true!r}]{weight})\n"
         "better = repair.predict_proba(new_rows)[:, 1]"
+    )
+
+
+def _level_and_slope(audit: AuditRecord) -> str | None:
+    """Lines that correct level and slope alone; None of rows of trials, which that fit does not take."""
+    if audit.trials:
+        return None
+    kind = "PlattScaling" if audit.classes is None else "TemperatureScaling"
+    weighted, more = "", ""
+    if audit.sampling_fractions is not None and audit.fractions_given:
+        without, event = SamplingFractions(*audit.sampling_fractions).weights
+        more, weighted = "import numpy\n", f", numpy.where(y_true == 1, {event}, {without})"
+    elif audit.weighted or audit.followed is not None:
+        weighted = ", sample_weight"
+    names = "y_prob, y_true and sample_weight" if weighted == ", sample_weight" else "y_prob and y_true"
+    return (
+        f"{more}from calibrant.recalibration import {kind}\n"
+        f"# {names} are of rows kept for this\n"
+        f"recalibrate = {kind}().fit(y_prob, y_true{weighted})\n"
+        "better = recalibrate.predict(new_y_prob)"
     )
 
 
@@ -292,12 +326,20 @@ def _outcomes_at_horizon(followed: Followed) -> str:
     )
 
 
-def _to_repair(answer: Answer, audit: AuditRecord) -> Blamed | None:
-    """The segment that is to be recalibrated, and no other row."""
+def to_repair(answer: Answer, audit: AuditRecord) -> Blamed | None:
+    """The segment that is to be recalibrated alone, if one is."""
     return blamed(audit, answer.direction) if answer.action in _REPAIRS else None
 
 
-def action_in_words(answer: Answer, *, few_groups: bool = False) -> str:
+def short_action(audit: AuditRecord, answer: Answer) -> str:
+    """Name the action in a few words, with the segment that is to be corrected alone."""
+    alone = to_repair(answer, audit)
+    if alone is not None:
+        return f"correct {alone.name} alone"
+    return _in_words(answer, few_groups=audit.group_line is not None)
+
+
+def _in_words(answer: Answer, *, few_groups: bool = False) -> str:
     """Name the action in a few words. Where the error is open, its size decides whether to collect rows."""
     if answer.action == "collect more rows" and (few_groups or answer.direction is not None):
         return "collect more groups"

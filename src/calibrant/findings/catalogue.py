@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
-from calibrant.door.premises import VARY, if_chosen
+from calibrant.door.premises import VARY
 from calibrant.door.values import ReadOnly, counted, known_rows
 from calibrant.findings.actions import action_line, every_time, more_groups, what_bounds
 from calibrant.findings.decision import (
@@ -551,7 +551,8 @@ def _by_group(audit: AuditRecord) -> str:
     of = "" if name is None else f" of {name}"
     many, test = counted(audit.n_groups or 0, "group"), audit.tests["calibration_test"].result
     whole = f"Chance is judged by whole groups, {many}{of}. " if isinstance(test, CalibrationTestResult) else ""
-    return f"{whole}For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
+    way = "calibrant gate --max-regret --max-weight does"
+    return f"{whole}For groups, the population's cost of acting is not bounded here ({way})."
 
 
 def standing(audit: AuditRecord, *, alone: bool = True) -> str:
@@ -565,9 +566,8 @@ def standing(audit: AuditRecord, *, alone: bool = True) -> str:
     line = f"{_discrimination(audit)} Assumed: {assumed}." if assumed else _discrimination(audit)
     if not alone:
         return line
-    by_outcome = [] if audit.perhaps_sampled is None else [if_chosen(audit.refuse_fractions)]
     vary = [VARY] if audit.trials_vary else []
-    return " ".join([line, *by_outcome, *vary, *audit.hints.values()])
+    return " ".join([line, *vary, *audit.hints.values()])
 
 
 def _how_known(audit: AuditRecord) -> list[str]:

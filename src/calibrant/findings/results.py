@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from calibrant.door.ends import in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import counted
-from calibrant.findings.actions import action_in_words
+from calibrant.findings.actions import short_action
 from calibrant.findings.catalogue import answer, sentences, state_in_words
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.record import AuditRecord, view
@@ -154,7 +154,7 @@ class Audit(AuditRecord):
             else f", at most {in_points(most_in_short(result.interval, result.max_distance))}"
         )
         title = f" of {self.title!r:.80}" if self.title else ""
-        state, action = state_in_words(result), action_in_words(result, few_groups=self.group_line is not None)
+        state, action = state_in_words(result), short_action(self, result)
         return f"Audit({state}{way}{far}: {action}; {counted(self.n_rows, 'outcome' if self.trials else 'row')}{title})"
 
     @property

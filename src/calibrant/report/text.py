@@ -141,6 +141,11 @@ def _what_to_do(audit: Audit, console: Page, *, everything: bool) -> None:
         _say(console, what_to_do(audit.answer, audit))
     if audit.advice.scores and everything:
         console.print(_methods(audit.advice))
+    _code(console, audit)
+
+
+def _code(console: Page, audit: Audit) -> None:
+    """The lines of Python that do what is advised."""
     lines = code(audit.answer, audit)
     if lines:
         console.print()
@@ -207,6 +212,7 @@ def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str
         _heading(console, name)
         for line in sentences(audit, alone=False):
             _say(console, line)
+        _code(console, audit)
     _premises(console, comparison.premises)
     if comparison.seed is not None:
         _foot(console, repeats(comparison.seed))

@@ -153,9 +153,7 @@ def log_tail_of_total(group: IntArray, v: FloatArray, weight: FloatArray, excess
 LEAST_SURPRISES = 5
 """Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""
 
-FEW_AND_WEIGHTED = (
-    "are too few to test weighted rows by groups; where weights may tell outcomes no bound takes a test's place"
-)
+FEW_AND_WEIGHTED = "are too few to test weighted rows by groups, whose weights may tell outcomes"
 
 Statistic = Callable[[FloatArray], float]
 """Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""

@@ -102,6 +102,13 @@ def premises_of_draws(
     )
 
 
+def _in_place(fractions: SamplingFractions) -> str:
+    """What to give where weights have one value for each outcome."""
+    shares = f"0:{fractions.without:.6g},1:{fractions.events:.6g}"
+    way = f"--sampling-fractions {shares} (in Python sampling_fractions) in place of the weights"
+    return f"These weights are those of rows sampled by outcome: if rows were, give {way}, which needs no max_weight"
+
+
 def draws_of(
     outcome: FloatArray,
     prediction: FloatArray,
@@ -114,7 +121,9 @@ def draws_of(
     if max_weight is None:
         problem = "is needed with weights, trials or groups: the largest weight in the rows is no bound"
         allowed = "the most that one row can weigh (a row of trials: their number; with groups: a whole group)"
-        raise InputError("max_weight", problem, allowed=f"{allowed}, known before the rows were drawn")
+        seen = None if weight is None or trials is not None else SamplingFractions.of_weights(outcome, weight)
+        way = "" if seen is None or group is not None else f". {_in_place(seen)}"
+        raise InputError("max_weight", problem, allowed=f"{allowed}, known before the rows were drawn{way}")
     most = positive(max_weight, "max_weight")
     w = np.ones(prediction.size) if weight is None else weight
     if trials is not None:
