@@ -120,10 +120,12 @@ def _recalibrate(answer: Answer, audit: AuditRecord) -> str:
 
 
 def _to_one_side(audit: AuditRecord) -> bool:
-    """Whether every named segment is off, and all of them to one side, so that one map for all rows may do."""
-    sides = {each.base_rate > each.mean_prediction for each in audit.segments if named_off(audit, each)}
-    every = all(named_off(audit, each) for each in audit.segments)
-    return len(audit.segments) > 1 and every and len(sides) == 1 and not found_off(audit)
+    """Whether every named segment is off, all to one side and none twice as far as another: one map may do."""
+    if len(audit.segments) < 2 or found_off(audit) or not all(named_off(audit, each) for each in audit.segments):
+        return False
+    errors = [each.base_rate - each.mean_prediction for each in audit.segments]
+    low, high = sorted((min(errors), max(errors)), key=abs)
+    return low * high > 0.0 and abs(high) < 2.0 * abs(low)
 
 
 def _these_segments(audit: AuditRecord) -> str:
