@@ -17,7 +17,7 @@ WORTH_A_THREAD = 2_000_000  # labels drawn; less is done at once
 
 
 def processors() -> int:
-    """How many processors this process may run on."""
+    """Return how many processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

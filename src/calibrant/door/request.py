@@ -151,7 +151,7 @@ class Request:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """Which of its table of effects apply, whatever the table holds."""
+        """Names of the modes that apply to a table of any kind."""
         return ()
 
     @classmethod
@@ -487,7 +487,7 @@ class AuditRequest(CalibrationRequest):
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """Which of its table of effects apply, whatever the table holds."""
+        """Names of the modes that apply to a table of any kind."""
         on = {
             "search": bool(self.find),
             "no search": not self.find,

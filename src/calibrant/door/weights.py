@@ -171,7 +171,7 @@ def perhaps_sampled(sample: Sample, mean_prediction: float) -> tuple[int, int] |
 def _one_factor(sample: Sample) -> bool:
     """Whether odds are plainly off by more than threefold, and by the same factor at all predictions.
 
-    The factor is fitted by maximum likelihood. Whether it is the same is told by the score of the slope: it is that of
+    The factor is fitted by maximum likelihood. It is the same where the score of the slope is that of
     chance, or a step of Newton's changes the slope by less than a quarter.
     """
     inside = (sample.prediction > 0.0) & (sample.prediction < 1.0)

@@ -160,7 +160,7 @@ def _few_groups(answer: Answer, audit: AuditRecord) -> list[str]:
 
 
 def _number_of_groups(n_groups: int, worth: float) -> str:
-    """How many groups there are, and about how many like these are needed."""
+    """Say how many groups there are, and about how many like these are needed."""
     return f"there are {n_groups:,}, and about {n_groups + more_groups(n_groups, worth):,} like these are needed"
 
 
@@ -264,7 +264,7 @@ def _in_a_part(audit: AuditRecord, direction: Direction | None) -> bool:
 
 
 def _places(answer: Answer, audit: AuditRecord) -> Places:
-    """Which way predictions err, and where, by the curve."""
+    """Say which way predictions err, and where, by the curve."""
     rates = audit.mean_prediction, audit.base_rate, audit.n_rows
     return Places(answer.direction, audit.regions, *rates, audit.classes is not None, unit(trials=audit.trials))
 
@@ -309,7 +309,7 @@ def _reality(answer: Answer, audit: AuditRecord) -> str:
 
 
 def _rare(audit: AuditRecord) -> str:
-    """How often the event happens, beside points that are few because it hardly ever, or nearly always, does."""
+    """Say how often the event happens, beside points that are few because it hardly ever, or nearly always, does."""
     common = _RARE <= audit.base_rate <= 1.0 - _RARE or audit.auc is None
     return "" if common or audit.classes is not None else f"; {rate(audit.base_rate)} happen on average"
 
@@ -402,14 +402,14 @@ def _may_hide(answer: Answer, audit: AuditRecord) -> str:
 
 
 def could_cost(gain: RecalibrationGain | None, error: str = "it") -> str:
-    """What an error within the limit could cost, as far as rows tell."""
+    """Say what an error within the limit could cost, as far as rows tell."""
     if gain is None or gain.doubt is not None:
         return "near 0% and 100% a small error can cost much, and too few rows show it"
     return f"{error} could cost up to {share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
 
 
 def _how_far(answer: Answer, audit: AuditRecord) -> str:
-    """How far predictions would have to move: of these rows, and likely of the population."""
+    """Say how far predictions would have to move: of these rows, and likely of the population."""
     which = "Predictions" if audit.classes is None else "Predictions of the likeliest class"
     apart = _told_by_parts(answer, audit) or _in_a_part(audit, answer.direction)
     which = "In all rows together, predictions" if apart else which
@@ -491,7 +491,7 @@ def _named_segment(each: Segment, by: Sequence[str]) -> str:
 
 
 def _those(audit: AuditRecord, segment: Blamed | None) -> str:
-    """Which parts are off, of all rows that together are not."""
+    """Name the parts that are off, of all rows that together are not."""
     if segment is None:
         return _parts_in_words(audit)
     off = {equalities(audit.segmented_by, each.key) for each in audit.segments if named_off(audit, each)}
@@ -546,7 +546,7 @@ def sentences(audit: AuditRecord, *, alone: bool = True) -> tuple[str, ...]:
 
 
 def _by_group(audit: AuditRecord) -> str:
-    """How chance is judged, where it is, and what is not shown for the groups."""
+    """Say how chance is judged, where it is, and what is not shown for the groups."""
     name = audit.columns.get("groups")
     of = "" if name is None else f" of {name}"
     many, test = counted(audit.n_groups or 0, "group"), audit.tests["calibration_test"].result
@@ -571,7 +571,7 @@ def standing(audit: AuditRecord, *, alone: bool = True) -> str:
 
 
 def _how_known(audit: AuditRecord) -> list[str]:
-    """What else is assumed of how rows came to be known."""
+    """Say what else is assumed of how rows came to be known."""
     if audit.followed is not None:
         by = f"events count by {audit.followed.horizon:g}"
         if not audit.followed.n_unknown:

@@ -58,7 +58,7 @@ class Comparison(Finding):
 
     @property
     def headline(self) -> str:
-        """Which is better calibrated, and whether that is chance."""
+        """Say which is better calibrated, and whether that is chance."""
         return self._said()[0]
 
     @property
@@ -121,14 +121,14 @@ class Comparison(Finding):
         return (outcomes_differ(self.n_differing, self.same_items),)
 
     def _far(self, names: Sequence[str], sure: str) -> str:
-        """How far the predictions of each would have to move: an estimate where an error is proved, else the most."""
+        """Say how far the predictions of each would have to move: where an error is proved an estimate, else the most."""
         (one, far), (other, near) = ((name, self._distance(name)) for name in names)
         bound = f" ({sure})" if "at most" in f"{far}{near}" else ""
         first = f"Predictions of {one} would have to move by {far}."
         return f"{first} Those of {other} would have to move by {near.replace(' on average', '')}{bound}."
 
     def _moves(self, name: str) -> float:
-        """How far the predictions would have to move, as it is printed."""
+        """Say how far the predictions would have to move, as it is printed."""
         return float(in_short(self.audits[self.names.index(name)].answer.size))
 
     def _other_order(self, pairs: PairwiseComparison) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class Comparison(Finding):
         return f"{in_points(in_short(answer.size))} on average, likely {as_points(least)} to {as_points(most)}"
 
     def _advice(self, better: str = "", worse: str = "") -> str:
-        """What to do about each: first those to correct, then those without a sign of error, then others."""
+        """Say what to do about each: first those to correct, then those without a sign of error, then others."""
         clauses: dict[str, list[str]] = {kind: [] for kind in ("correct", "few", "unseen", "fine", "other")}
         for name, audit in zip(self.names, self.audits, strict=True):
             kind, clause = _to_do(name, audit)
@@ -257,7 +257,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
-    """Which of several is proved better calibrated than all others, or than some; then by how much."""
+    """Say which of several is proved better calibrated than all others, or than some; then by how much."""
     ranked = list(pairs.values)
     errors = ", ".join(f"{name} {as_points(in_short(pairs.values[name]))}" for name in ranked)
     sentence = f"Smooth errors in points: {errors}."

@@ -120,11 +120,11 @@ def in_population(
     request: CalibrationRequest,
     keys: Sequence[str],
     option: str,
-    seen: tuple[float, float] | None = None,
+    fractions: tuple[float, float] | None = None,
 ) -> Population:
     """Read rows with their keys, and what they weigh; `columns` are those that were used, and `option` named the keys.
 
-    `seen` are the sampling fractions that were given, or seen in weights. Raises InputError as reading does.
+    `fractions` are those of the sampling that were given, or that weights show. Raises InputError as reading does.
     """
     from calibrant.tables.frames import frame_of
 
@@ -136,8 +136,8 @@ def in_population(
         }
     read = table.with_features(names, list(keys), option, exclude_bad=request.exclude_bad)
     followed, keys_of_followed, shares = None, None, request.sampling_fractions
-    if shares is None and seen is not None:
-        shares = dict(enumerate(seen))
+    if shares is None and fractions is not None:
+        shares = dict(enumerate(fractions))
     if request.horizon is not None:
         outcomes, _ = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
         numbers = {_OUTCOME: outcomes.y_true, _PREDICTION: read.arrays["y_prob"], _WEIGHT: outcomes.sample_weight}
@@ -172,9 +172,9 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
     try:
         outcomes, strata = at_horizon(table, read.sample_weight, read.y_true, request)
     except InputError as problem:
-        said = in_table(problem, table, names)
-        argument = "strata" if said.argument.startswith("strata") else said.argument
-        raise InputError(argument, said.problem, row=said.row, allowed=said.allowed) from None
+        error = in_table(problem, table, names)
+        argument = "strata" if error.argument.startswith("strata") else error.argument
+        raise InputError(argument, error.problem, row=error.row, allowed=error.allowed) from None
     known = outcomes.known
     if not known.size:
         raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")

@@ -625,8 +625,8 @@ class _Adding:
         if not begun.count:
             again = next((file for file, each in self.table.file_prints.items() if each in self.gate.files), None)
             if again is not None:
-                said = f"{again!r} was added to {state} before, and did not change since; nothing was added"
-                raise InputError("FILE", said, allowed=_OTHER_NAME)
+                problem = f"{again!r} was added to {state} before, and did not change since; nothing was added"
+                raise InputError("FILE", problem, allowed=_OTHER_NAME)
             return
         first = self.gate.held[begun.sources[0]]
         same_path = first.path is not None and first.path == self.origin.path

@@ -175,7 +175,7 @@ class GateRequest(CalibrationRequest):
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """Which of its table of effects apply, whatever the table holds."""
+        """Names of the modes that apply to a table of any kind."""
         on = {
             "state without a limit": self.anytime is not None and self.max_distance is self.max_regret is None,
             "distance": self.max_regret is None,

@@ -187,7 +187,7 @@ def draw_triptych(diagram: MurphyDiagram, axes: Sequence[Axes] | None, **several
 
 
 def titles(diagram: MurphyDiagram) -> tuple[str, str, str]:
-    """What the three panels are called, each with its number."""
+    """Titles of the three panels, each with its number."""
     corp = diagram.corp
     return (
         f"Reliability: miscalibration {corp.miscalibration:.4f}",

@@ -28,7 +28,7 @@ class Drawable(Protocol):
 
     @property
     def witness(self) -> Witness:
-        """Of the smooth error."""
+        """Return the witness of the smooth error."""
 
     @property
     def base_rate(self) -> float:

@@ -83,8 +83,8 @@ def _add(path: Path, words: str) -> None:
             before = path.read_bytes() if path.exists() else b""
             write_whole_bytes(path, lambda file: file.write(before + text))
     except (FileError, OSError) as problem:
-        said = f"{str(path)!r} cannot be read: {problem.strerror}" if isinstance(problem, OSError) else problem.problem
-        raise FileError("--summary", said) from None
+        why = f"{str(path)!r} cannot be read: {problem.strerror}" if isinstance(problem, OSError) else problem.problem
+        raise FileError("--summary", why) from None
 
 
 NO_RESULT: Mapping[str, Callable[[str, str, Path], None]] = {

@@ -171,7 +171,7 @@ ALONE = Look()
 
 
 def models(ax: Axes) -> int:
-    """How many models are drawn already."""
+    """Number of models that are drawn already."""
     return sum(line.get_gid() == _MODEL for line in ax.lines)
 
 

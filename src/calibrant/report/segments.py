@@ -341,9 +341,9 @@ def _pairs(table: ConfusionTable, width: float) -> Figure:
     ax = fig.add_subplot()
     side = 50.0 * width / max(m, 4)  # points that one class has room for
     for colour, more in (("high", False), ("low", True)):
-        said, was = np.nonzero(table.evidence >= _LEAST if more else table.evidence <= -_LEAST)
-        share = np.sqrt(np.minimum(np.abs(table.evidence[said, was]), _MOST) / _MOST)
-        ax.scatter(was, said, (0.95 * side * share) ** 2, color=COLOURS[colour], marker="s", lw=0)
+        predicted, true = np.nonzero(table.evidence >= _LEAST if more else table.evidence <= -_LEAST)
+        share = np.sqrt(np.minimum(np.abs(table.evidence[predicted, true]), _MOST) / _MOST)
+        ax.scatter(true, predicted, (0.95 * side * share) ** 2, color=COLOURS[colour], marker="s", lw=0)
     ax.plot([-0.5, m - 0.5], [-0.5, m - 0.5], color=COLOURS["muted"], lw=0.8, dashes=(4, 3), zorder=0)
     ax.set_xlim(-0.5, m - 0.5)
     ax.set_ylim(m - 0.5, -0.5)

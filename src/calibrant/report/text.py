@@ -163,8 +163,8 @@ def _parts(audit: Audit, console: Page) -> None:
             _say(console, f"- {_segment(segment, chance=audit.segments_tested)}", indent="  ")
     if audit.found_segments is not None:
         _heading(console, f"Segments found in {', '.join(audit.found_segments.features)}")
-        for said in audit.found_segments.summary().splitlines():
-            _say(console, said, indent="  ")
+        for line in audit.found_segments.summary().splitlines():
+            _say(console, line, indent="  ")
     if audit.periods:
         _heading(console, "Drift")
         _say(console, periods_in_words(audit.periods))
@@ -200,8 +200,8 @@ def _agreement(audit: Audit, console: Page) -> None:
 
 
 def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str]) -> None:
-    for said in (comparison.headline, *comparison.details):
-        _say(console, said)
+    for line in (comparison.headline, *comparison.details):
+        _say(console, line)
     _draw(console, pictures)
     console.print()
     table = Table(("", *comparison.names), right=range(1, 1 + len(comparison.names)))

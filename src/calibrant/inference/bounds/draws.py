@@ -103,7 +103,7 @@ def premises_of_draws(
 
 
 def _in_place(fractions: SamplingFractions) -> str:
-    """What to give where weights have one value for each outcome."""
+    """Say what to give where weights have one value for each outcome."""
     shares = f"0:{fractions.without:.6g},1:{fractions.events:.6g}"
     way = f"--sampling-fractions {shares} (in Python sampling_fractions) in place of the weights"
     return f"These weights are those of rows sampled by outcome: if rows were, give {way}, which needs no max_weight"

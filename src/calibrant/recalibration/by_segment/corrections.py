@@ -321,7 +321,7 @@ class Trees(NamedTuple):
 
     @property
     def n_trees(self) -> int:
-        """How many."""
+        """Number of trees."""
         return len(self.feature)
 
     def change(self, cells: Cells) -> FloatArray:
