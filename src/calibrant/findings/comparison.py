@@ -121,7 +121,7 @@ class Comparison(Finding):
         return (outcomes_differ(self.n_differing, self.same_items),)
 
     def _far(self, names: Sequence[str], sure: str) -> str:
-        """Say how far the predictions of each would have to move: where an error is proved an estimate, else the most."""
+        """Say how far the predictions of each would have to move: an estimate where an error is proved, or the most."""
         (one, far), (other, near) = ((name, self._distance(name)) for name in names)
         bound = f" ({sure})" if "at most" in f"{far}{near}" else ""
         first = f"Predictions of {one} would have to move by {far}."

@@ -120,11 +120,11 @@ def in_population(
     request: CalibrationRequest,
     keys: Sequence[str],
     option: str,
-    fractions: tuple[float, float] | None = None,
+    sampling: tuple[float, float] | None = None,
 ) -> Population:
     """Read rows with their keys, and what they weigh; `columns` are those that were used, and `option` named the keys.
 
-    `fractions` are those of the sampling that were given, or that weights show. Raises InputError as reading does.
+    `sampling` are the fractions by outcome that were given, or that weights show. Raises InputError as reading does.
     """
     from calibrant.tables.frames import frame_of
 
@@ -136,8 +136,8 @@ def in_population(
         }
     read = table.with_features(names, list(keys), option, exclude_bad=request.exclude_bad)
     followed, keys_of_followed, shares = None, None, request.sampling_fractions
-    if shares is None and fractions is not None:
-        shares = dict(enumerate(fractions))
+    if shares is None and sampling is not None:
+        shares = dict(enumerate(sampling))
     if request.horizon is not None:
         outcomes, _ = at_horizon(table, read.arrays["sample_weight"], read.arrays["y_true"], request)
         numbers = {_OUTCOME: outcomes.y_true, _PREDICTION: read.arrays["y_prob"], _WEIGHT: outcomes.sample_weight}
