@@ -111,6 +111,9 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("measures/distance.py", "check_predictor", "level", "(2 * level)"): (
         "the levels name the parts of a partition; twice the levels name the same parts"
     ),
+    ("measures/distance_lattice.py", "solve", "indifferent", "(not (indifferent))"): (
+        "how fast the guess grows to the length of the shortest known path: each is proved, and the last is that length"
+    ),
     ("measures/distance_lattice.py", "solve", "_LOOKS", "(2 * _LOOKS)"): (
         "more looks for a path before the proof, which ends at the shortest path with any number of them"
     ),

@@ -36,6 +36,7 @@ def _kept_in(folder, monkeypatch, asked=True):
         monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
         monkeypatch.setattr(ahead.kernels, "__path__", ["nowhere"])
     else:
+        monkeypatch.setattr(calibration, "redrawn_statistics", None)
         monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
         monkeypatch.setattr(ahead.kernels, "__path__", [str(folder.parent)])
 

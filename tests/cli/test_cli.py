@@ -18,7 +18,7 @@ import calibrant
 from calibrant import progress as told
 from calibrant.cli.app import MOST_FILES, _proved_wrong, app
 from calibrant.cli.demo import kept, trained
-from calibrant.cli.options import check_target
+from calibrant.cli.options import _AsTheyAre, check_target
 from calibrant.door.errors import FileError
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 
@@ -533,6 +533,14 @@ def test_periods_decide_by_their_readings_or_beside_a_reference_by_the_change(re
     audits = [SimpleNamespace(periods=()), SimpleNamespace(periods=(period,))]
     assert _proved_wrong(audits, reference) == (reject if reference is None else bool(change))
     assert not _proved_wrong(audits[:1], reference)
+
+
+def test_texts_are_handed_on_without_what_loads_for_a_tenth_of_a_second():
+    typed = SimpleNamespace(type_descriptor=SimpleNamespace(annotation=list[str]), get_runtime_param=None)
+    files = _AsTheyAre(typed)
+    assert files.coerce(("a", "b"), None, None) == ["a", "b"]
+    with pytest.raises(TypeError):  # which are not all texts: it is asked
+        files.coerce(("a", 1), None, None)
 
 
 def test_without_a_name_every_table_is_listed_and_no_option_has_an_effect():

@@ -208,6 +208,14 @@ def test_a_p_value_equal_to_the_level_rejects():
     assert [each.reject for each in found] == [True, False]
 
 
+def test_a_stratum_is_at_most_a_fifth_wide_in_log_odds():
+    odds = np.linspace(-3.0, 3.0, 6001)
+    cells = 2 * np.round(2**16 / (1.0 + np.exp(-odds)))
+    of = np.searchsorted(_breaks(Counts(*np.zeros((6, 0))), 2**16), cells, side="right")
+    assert np.unique(of).size == pytest.approx(30, abs=1)
+    assert np.bincount(of - of[0]).max() == pytest.approx(200, abs=2)
+
+
 def test_no_evidence_makes_a_p_value_of_zero():
     reading = Since("then", [cell(1_000_000, 100_000)], 0.05, 2**16).update(cell(1_000_000, 900_000))
     assert 0.0 < reading.pvalue < 1e-300

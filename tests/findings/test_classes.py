@@ -1,6 +1,7 @@
 """Audits of K classes: the top label throughout, the other questions in their own section, and what to do."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,9 @@ import pytest
 from scipy.special import ndtr, softmax
 from scipy.stats import binom
 
-from calibrant import InputError, audit, lower_calibration_distance, smooth_calibration_error
+from calibrant import InputError, audit, calibration_gate, lower_calibration_distance, smooth_calibration_error
 from calibrant.door.classes import drawn_rows, multiclass_sample
+from calibrant.findings.classes import _state
 from calibrant.inference import class_wise_test
 from tests.strategies import drawn_classes
 
@@ -161,6 +163,18 @@ def test_single_classes_count_in_the_answer_where_the_top_label_shows_nothing():
     assert found.advice.chosen == "averaged_classes"
     large = audit(label, table, max_distance=0.4, n_resamples=99, random_state=0)
     assert large.classes.state == large.answer.state == "too small to matter"
+
+
+def test_the_bound_of_a_class_has_its_share_of_the_level():
+    label, table = drawn_classes(300, 4, 0)
+    one = label == 1, table[:, 1]
+    ends = [calibration_gate(*one, max_distance=0.5, level=each).lower_distance.high for each in (0.1, 0.1 / 4)]
+    assert ends[1] > ends[0] + 0.005
+    found = SimpleNamespace(name="class 1", rate=0.2, mean_prediction=0.2, qvalue=0.01, lower_calibration_distance=0.01)
+    others = [SimpleNamespace(qvalue=q) for q in (0.5, None, 0.11)]
+    asked = multiclass_sample(label, table), [others[0], found, *others[1:]], 0.1
+    assert _state(*asked, sum(ends) / 2.0) == "worth correcting"
+    assert _state(*asked, ends[1] + 1e-9) == "too small to matter"
 
 
 @pytest.mark.usefixtures("blank_pictures")

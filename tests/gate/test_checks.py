@@ -31,7 +31,7 @@ from calibrant.gate.asides import Asides
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
-from calibrant.gate.table import _say_independent
+from calibrant.gate.table import _say_independent, _say_odd
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.bounds.tally import Tally, needs
 from calibrant.inference.comparison.not_worse import NotWorse, Predictor
@@ -886,6 +886,14 @@ def test_rows_that_may_depend_are_gated_by_groups_without_what_takes_none(option
         option == each for each in ("anytime", "baseline")
     ]
     assert ("without" in said[0]) == (option is not None)
+
+
+def test_only_single_rows_are_asked_whether_they_were_chosen_by_their_outcome():
+    sample = Sample.of_arrays(np.arange(300) % 2.0, np.linspace(0.1, 0.3, 300), None)
+    for single in (False, True):
+        said = {}
+        _say_odd(sample, 0.1, SimpleNamespace(premise=said.__setitem__, note=None), single=single)
+        assert said.get("perhaps_sampled") == ((1, 2) if single else None)
 
 
 def test_segments_of_rows_that_are_followed_are_gated_with_their_weights(tmp_path):

@@ -160,6 +160,16 @@ def test_one_wrong_prediction_of_0_may_be_rounded_and_many_are_not():
     assert 0.05 < choice.recalibrator.predict([0.0])[0] < 0.4
 
 
+@pytest.mark.parametrize(("n_wrong", "rounded"), [(2, True), (3, False)])
+def test_one_per_cent_of_rows_predicted_0_and_wrong_may_be_rounded_and_no_more(n_wrong, rounded):
+    p = np.repeat([0.0, 0.5], [40, 200])
+    y = np.r_[np.arange(40) < n_wrong, np.arange(200) % 2].astype(float)
+    assert (n_wrong <= 0.01 * p.size) == rounded
+    choice = choose_recalibrator(y, p)
+    assert choice.pvalue > 0.5  # of the other rows
+    assert choice.reject == (not rounded)
+
+
 @pytest.mark.parametrize("method", maps())
 def test_maps_pickle_and_copy(method):
     rng = np.random.default_rng(0)

@@ -289,6 +289,18 @@ def test_sql_of_an_expression_and_next_to_one():
     assert np.abs(np.array(found) - fitted.predict(at)).max() < 1e-12
 
 
+def test_sql_tells_the_least_predictions_apart():
+    fitted = AveragedScaling().fit([0.1, 0.2, 0.8, 0.9] * 30, [0, 1, 1, 1] * 30)
+    fitted.log_odds_, fitted.corrected_ = np.array([-60.0, -50.0, -40.0]), np.array([-58.0, -52.0, -37.0])
+    fitted.clip_ = np.array([expit(-60.0), 1e-16])
+    at = expit(np.linspace(-60.0, -38.0, 23))  # of which 1 less most is 1
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE t (v DOUBLE)")
+    database.executemany("INSERT INTO t VALUES (?)", [(each,) for each in at.tolist()])
+    found = np.array([q for (q,) in database.execute(f"SELECT {fitted.to_sql('v')} FROM t ORDER BY v")])
+    assert logit(found) == pytest.approx(logit(fitted.predict(at)), abs=1e-9)
+
+
 @pytest.mark.parametrize("level", [0.05, 0.3])
 def test_half_of_the_level_lies_on_either_side_of_the_normal_posterior(level):
     y, p = drawn(400, 3)

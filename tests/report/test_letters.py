@@ -106,6 +106,7 @@ def test_a_mark_stands_in_the_row_and_column_of_its_numbers():
     assert grid.cells[0][middle] == "x"
     grid.put(0.5, 1.0, "y", "*")
     assert grid.cells[0][middle] == "*"
+    assert max(map(len, grid.lines(UNICODE, []))) == 60
     assert Grid.of(1, "linear", (0.0, 1.0), (0.0, 1.0)) is None
     assert Grid.of(10_000, "linear", (0.0, 1.0), (0.0, 1.0)).columns <= 200
 

@@ -1,11 +1,16 @@
 """Segments and periods of rows that were sampled by outcome: tests of the file's chances, in the population's terms."""
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from calibrant import InputError, audit_table, calibration_drift, calibration_test
+from calibrant.door.rows import Rows
 from calibrant.door.weights import SamplingFractions
+from calibrant.segments import by_column
+from calibrant.segments.by_column import SegmentRows, segments_of_groups
+from calibrant.tables.frames import OpenedFrame, groups_by
 
 FRACTIONS = {0: 0.1, 1: 1.0}
 
@@ -40,6 +45,23 @@ def test_segments_are_tested_at_the_chances_in_the_file(rows, found):
         off = y - v - segment.bias
         reach = np.sqrt(2.0 * np.log(2.0 * 2 / 0.05) * ((weight * off) ** 2).sum()) / weight.sum()
         assert segment.bias_interval.high - segment.bias == pytest.approx(reach)
+
+
+def test_segments_are_tested_at_the_level_with_draws_enough_for_all(rows, monkeypatch):
+    asked, test = [], by_column.calibration_test_on_rows
+
+    def noted(part, level, n_resamples, seed):
+        asked.append((level, n_resamples))
+        return test(part, level, 19, seed)
+
+    monkeypatch.setattr(by_column, "calibration_test_on_rows", noted)
+    first = {name: each[:300] for name, each in rows.items()}
+    first["w"] = 1.0 + first["y"]
+    cells = groups_by(OpenedFrame(pa.table(first)), "y", "p", ["kind"], 64, "w", None, False, False)
+    again = Rows.of(first["y"], first["p"], first["w"]), nw.from_native(pa.table({"_s0": first["kind"]})), 199, 0
+    segments_of_groups(cells, 0.01, 64, rows=SegmentRows(*again))
+    assert asked == [(0.01, 400)] * 2
+    assert 2 / (1 + 400) < 0.01 / 2  # the least p-value, times the segments
 
 
 def test_periods_bet_on_the_chances_in_the_file(rows, found):

@@ -264,5 +264,12 @@ def test_a_rest_larger_than_rounding_is_refused(name):
         storage._from_sound_table(changed)
 
 
+@pytest.mark.parametrize("order", [[1, 0], [0, 0, 1]], ids=["backwards", "one cell twice"])
+def test_cells_that_are_not_in_order_are_refused(order):
+    whole = restored_table(CalibrationSketch(64).update([0, 1], [0.2, 0.7]))
+    with pytest.raises(InputError, match="cells: are not in order"):
+        storage._from_sound_table(whole.take(order))
+
+
 def restored_table(sketch):
     return pa.ipc.open_file(pa.py_buffer(sketch.to_bytes())).read_all()
