@@ -303,7 +303,7 @@ def test_a_line_says_that_rows_without_a_sign_of_error_may_be_used():
     p = rng.random(2_000)
     found = audit((rng.random(2_000) < p) * 1, p, random_state=0)
     assert found.answer.state == "too few rows"
-    said = r"Audit\(no sign of error, at most [0-9.]+ points: collect more rows if that matters; 2,000 rows\)"
+    said = r"Audit\(no sign of error, at most ([0-9.]+ points): use if \1 off is all right; 2,000 rows\)"
     assert re.fullmatch(said, repr(found))
 
 

@@ -334,16 +334,14 @@ def to_repair(answer: Answer, audit: AuditRecord) -> Blamed | None:
 
 
 def short_action(audit: AuditRecord, answer: Answer) -> str:
-    """Name the action in a few words, with the segment that is to be corrected alone."""
+    """Name the action in a few words, with the segment that is to be corrected alone, or the error that may hide."""
     alone = to_repair(answer, audit)
     if alone is not None:
         return f"correct {alone.name} alone"
-    return _in_words(answer, few_groups=audit.group_line is not None)
-
-
-def _in_words(answer: Answer, *, few_groups: bool = False) -> str:
-    """Name the action in a few words. Where the error is open, its size decides whether to collect rows."""
-    if answer.action == "collect more rows" and (few_groups or answer.direction is not None):
+    if answer.action != "collect more rows":
+        return answer.action
+    if audit.group_line is not None or answer.direction is not None:
         return "collect more groups"
-    open_end = answer.action == "collect more rows" and answer.interval is not None
-    return "collect more rows if that matters" if open_end else answer.action
+    if answer.interval is None or answer.interval.high >= _spread(audit):
+        return answer.action
+    return f"use if {in_points(most_in_short(answer.interval, answer.max_distance))} off is all right"
