@@ -20,7 +20,8 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
-from calibrant.inference.comparison.compare import compare_calibration_on_rows
+from calibrant.inference.bounds.corp import corp_regions_on_rows
+from calibrant.inference.comparison.compare import compare_calibration_on_rows, compare_items_on_rows
 from calibrant.report.html import bars, document
 from calibrant.segments.gate_bounds import read_to_bound
 from calibrant.segments.request import Search
@@ -226,6 +227,7 @@ CALLS = {
         SKETCH.gate(max_distance=0.1, max_weight=2.0, level=LEVEL).summary(),
         SKETCH.test(max_weight=2.0, outcome_free_weights=True, level=LEVEL, n_resamples=39),
         SKETCH.audit(max_weight=2.0, level=LEVEL).summary(),
+        SKETCH.audit(outcome_free_weights=True, level=LEVEL, **DRAWN),
     ),
     "two forecasts": lambda: calibrant.audit_table(MORE_TABLE, y_true="y", y_prob=["p", "q"], level=LEVEL, **DRAWN),
     "forecasts": lambda: calibrant.audit_table(MORE_TABLE, y_true="y", y_prob=["p", "q", "r"], level=LEVEL, **DRAWN),
@@ -239,12 +241,21 @@ CALLS = {
     "search, sums": lambda: searched(lazy=True),
     "pair": lambda: calibrant.compare_calibration(Y, V, np.sqrt(V), level=LEVEL, **DRAWN).summary(),
     "pairs": lambda: inference.compare_all(Y, {"a": V, "b": np.sqrt(V), "c": V**2}, level=LEVEL, **DRAWN),
+    "pairs, items": lambda: compare_items_on_rows(
+        [Rows.of(Y, V), Rows.of(Y, np.sqrt(V))], measure="smooth_calibration_error", level=LEVEL, **DRAWN
+    ),
     "two samples": lambda: compare_calibration_on_rows(
         Rows.of(Y, V), Rows.of(Y[:300], V[:300]), paired=False, measure="smooth_calibration_error", level=LEVEL, **DRAWN
     ),
+    "regions, fractions": lambda: corp_regions_on_rows(
+        Rows.of(Y, V, sampling_fractions={0: 0.5, 1: 1.0}), level=LEVEL, **DRAWN
+    ),
+    "regret, cost": lambda: FUNCTIONS["regret_bounds"](Y, V, **KINDS["weights"], threshold=0.3, level=LEVEL),
     "squared error": lambda: inference.squared_error_interval(0.01, 10**6, 10, level=LEVEL),
     "squared error, rows": lambda: inference.squared_error_rows(0.1, 10, level=LEVEL),
     "canonical": lambda: inference.canonical_kernel_test(*CLASSES, level=LEVEL, **DRAWN),
+    "choose, light": lambda: calibrant.choose_recalibrator(Y, V, sample_weight=np.geomspace(1e60, 1.0, N), level=LEVEL),
+    "choose, constant": lambda: calibrant.choose_recalibrator(Y[::-1], V, level=LEVEL),
     "choose, classes": lambda: calibrant.choose_recalibrator(*CLASSES, level=LEVEL),
     "classes": lambda: inference.class_wise_test(*CLASSES, level=LEVEL),
     "acting": lambda: acting_from_sample(Sample.of_arrays(Y.astype(float), V, None), 0.3, LEVEL, 39, 0),

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import beta, binom
 
-from calibrant import calibration_gate, population_bounds
+from calibrant import CalibrationSketch, calibration_gate, population_bounds
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference import squared_error_interval, squared_error_rows
@@ -16,7 +16,7 @@ from calibrant.inference.bounds import population as of_bounds
 from calibrant.inference.bounds import population as of_measures
 from calibrant.inference.bounds import regret as of_regret
 from calibrant.inference.bounds.corp import _confidence
-from calibrant.inference.bounds.draws import Draws
+from calibrant.inference.bounds.draws import CellDraws, Draws
 from calibrant.inference.bounds.gate import Ends, calibration_gate_on_sample
 from calibrant.inference.bounds.one_event import BET, Spread, lower_end, psi
 from calibrant.inference.bounds.population import sample_distance
@@ -84,6 +84,24 @@ def test_an_end_that_several_checks_share_has_its_part_of_the_level(shares):
     gate = calibration_gate_on_sample(sample, max_distance=0.01, level=0.06, shares=shares)
     assert gate.lower_distance == both.proved
     assert calibration_gate(y, v, max_distance=0.01, level=0.06).lower_distance == Ends.of(sample, 0.06).proved
+
+
+def test_an_end_of_weighted_cells_has_its_part_of_the_level():
+    y, v = rows(2000, 1, 2.5)
+    sample = CalibrationSketch(64).update(y, v, sample_weight=1.0 + y).sample
+    cells = CellDraws.of_sample(sample, 2.0, 0.0)
+    shared = Ends.of(sample, 0.06, cells, shares=3).proved
+    assert shared.low == Ends.of(sample, 0.02, cells).proved.low > 0.0
+    assert shared.low < Ends.of(sample, 0.06, cells).proved.low
+    assert shared.high == Ends.of(sample, 0.06, cells).proved.high > Ends.of(sample, 0.12, cells).proved.high
+
+
+def test_either_end_of_a_predictor_has_the_level_that_was_asked():
+    y, v = rows(1500, 0, 2.5)
+    sample = Sample.of_arrays(y, v, None)
+    found = Predictor(sample).interval(0.025)
+    assert found.low == lower_end(Draws.of_sample(sample), of_bounds.smooth_function, 0.025) > 0.0
+    assert found.high > Predictor(sample).interval(0.05).high
 
 
 def test_a_comparison_with_a_baseline_shares_its_part_of_the_level_over_both_predictors():

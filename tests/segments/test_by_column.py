@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.stats import binomtest
 
 from calibrant import CalibrationSketch, calibration_drift, lower_calibration_distance
 from calibrant.door.errors import InputError
@@ -201,6 +202,16 @@ def test_cells_that_no_rows_have_are_refused():
         damaged = found.set_column(found.column_names.index(name), name, pa.array(column))
         with pytest.raises(InputError, match=r"cells: row 0|frame: has rows"):
             segments_of_groups(good_groups(nw.from_native(damaged, eager_only=True), False), 0.05)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3])
+def test_both_ends_of_all_segments_share_the_level(level):
+    n, ones = np.array([40, 60, 100]), np.array([15, 20, 70])
+    y = np.concatenate([np.arange(a) < b for a, b in zip(n, ones, strict=True)]).astype(float)
+    table = pa.table({"y": y, "p": np.full(200, 0.5), "s": np.repeat([0, 1, 2], n)})
+    for each in calibration_by_segment(table, by=["s"], level=level, **NAMES):
+        exact = binomtest(int(ones[each.key[0]]), int(n[each.key[0]])).proportion_ci(1.0 - level / 3.0)
+        assert tuple(each.bias_interval) == pytest.approx((exact.low - 0.5, exact.high - 0.5))
 
 
 def test_rows_of_trials_are_so_many_rows():

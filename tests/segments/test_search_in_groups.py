@@ -106,6 +106,20 @@ def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
     assert np.allclose(found.pvalue, np.minimum(by_signs, proved), rtol=1e-6)
 
 
+def test_what_is_proved_of_few_groups_is_beyond_noise_where_its_pvalue_is_at_most_the_level():
+    group, kind = np.divmod(np.arange(100), 10)
+    ones = np.where(kind % 2, group % 2, 1)
+    rows, features = Rows.of_arrays(ones.astype(float), np.full(100, 0.5), None, None, group), coded(kind % 2)
+    units = units_of(rows, features)
+    candidates = form(units, features, 1, 5)
+    pvalue = ByGroups.of(units, candidates, 20, 0.1, np.uint64(0)).pvalue
+    least = pvalue.min()
+    assert 0.001 < least < 0.2
+    for level in (0.9 * least, 1.1 * least):
+        found = ByGroups.of(units, candidates, 20, level, np.uint64(0))
+        assert (found.score >= found.critical).tolist() == (pvalue <= level).tolist()
+
+
 def alike(n_groups=200, size=20, seed=0, correlation=0.3, times=1.0):
     """Rows of groups that go together; where a is 1 and b is 0, events are so many times as frequent as stated."""
     rng = np.random.default_rng(seed)

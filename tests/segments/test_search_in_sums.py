@@ -18,7 +18,7 @@ from calibrant.kernels import sketching
 from calibrant.segments import sums
 from calibrant.segments.evidence import SHARES, Totals
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
-from calibrant.segments.request import Search
+from calibrant.segments.request import LEAST_LEVEL, Search
 from calibrant.segments.sums import _detectable, _explained
 from calibrant.tables import entry, frames
 from calibrant.tables.features import in_blocks
@@ -326,6 +326,13 @@ def test_a_segment_is_called_off_from_its_pvalue_on(summed):
     assert {held.conditions(each.at)[0] for each in first} <= {f"country = {name}" for name in ("de", "fr", "jp", "us")}
     gate = held.gate(first[0].at, 0.01, 0.05)
     assert gate.level == 0.05
+
+
+def test_segments_are_called_off_at_the_least_level_of_a_search():
+    table = planted(4_000, times=2.0).select(["y", "p", "country"])
+    held = read_to_bound(OpenedFrame(table), NAMES, Search(level=0.3, features=("country",)))
+    found = held.called_off(Search(level=LEAST_LEVEL, random_state=0))  # for which fewer draws would not do
+    assert [held.conditions(each.at) for each in found] == [("country = jp",)]
 
 
 @given(st.lists(st.tuples(st.integers(1, 12), st.floats(0.02, 0.98)), min_size=1, max_size=4), st.floats(0.001, 0.5))
