@@ -7,7 +7,7 @@ import pytest
 
 from calibrant import InputError, lower_calibration_distance
 from calibrant.door.classes import multiclass_sample
-from calibrant.recalibration import DirichletScaling, choose_recalibrator, compare_recalibrators
+from calibrant.recalibration import DirichletScaling, choose_recalibrator, compare, compare_recalibrators
 from calibrant.recalibration.judge import Judge
 from calibrant.recalibration.softmax_fit import OutOfTime
 from tests.strategies import drawn_classes
@@ -116,3 +116,11 @@ def test_scores_of_classes_are_those_of_each_class_added_up():
     found = Judge.losses(SimpleNamespace(classes=True, outcome=y), table)
     assert found["brier"] == pytest.approx(((table - np.eye(4)[y]) ** 2).sum(axis=1))
     assert found["log"] == pytest.approx([-np.log(table[k, c]) for k, c in enumerate(y)])
+
+
+@pytest.mark.parametrize(("ratio", "chosen"), [(3.001, "averaged_classes"), (2.999, "unchanged")])
+def test_a_map_of_classes_is_chosen_where_its_ratio_is_one_over_the_level(monkeypatch, ratio, chosen):
+    told = SimpleNamespace(scores=(), skipped=())
+    found = SimpleNamespace(result=told, ratio={"averaged_classes": ratio}, beats_constant=lambda _: True, fitted={})
+    monkeypatch.setattr(compare, "compared", lambda *_: found)
+    assert choose_recalibrator(*drawn_classes(60, 3, 0), level=np.exp(-3.0)).chosen == chosen
