@@ -36,10 +36,10 @@ LEVEL = 0.03125  # less than any default
 N = 600
 
 
-def rows(n=N, seed=0):
-    rng = np.random.default_rng(seed)
+def rows(power=1.6, n=N):
+    rng = np.random.default_rng(0)
     p = rng.beta(1.0, 2.0, n)
-    frame = pd.DataFrame({"y_true": (rng.random(n) < p**1.6) * 1, "y_prob": p, "part": rng.integers(0, 3, n)})
+    frame = pd.DataFrame({"y_true": (rng.random(n) < p**power) * 1, "y_prob": p, "part": rng.integers(0, 3, n)})
     return frame.assign(day=np.arange(n) // (n // 6), unit=np.arange(n) // 2, load=1.0 + rng.random(n))
 
 
@@ -92,6 +92,12 @@ CALLS = {
     "classes": lambda _: audit(*of_classes(), **FEW),
     "parts": lambda f: audit_table(f, by="part", drift="day", find=["part"], **FEW),
     "parts in groups": lambda f: audit_table(f, by="part", find=["part"], groups="unit", max_weight=2.0, **FEW),
+    "audit without an error": lambda f: audit(rows(1.0).y_true, f.y_prob, **FEW),
+    "audit of a small error": lambda f: audit(rows(1.15).y_true, f.y_prob, **FEW),
+    "gate that passes": lambda _: gate(rows(1.0), max_distance=0.2),
+    "gate of groups that passes": lambda _: gate(rows(1.0), groups="unit", max_weight=2.0, max_distance=0.3),
+    "gate of weights": lambda f: gate(f, sample_weight="load", max_weight=2.0),
+    "regret of weights": lambda f: regret_bounds(f.y_true, f.y_prob, sample_weight=f.load, max_weight=2.0, level=LEVEL),
     "test": lambda f: calibration_test(f.y_true, f.y_prob, **FEW),
     "map": lambda f: choose_recalibrator(f.y_true, f.y_prob, level=LEVEL),
     "map of groups": lambda f: choose_recalibrator(f.y_true, f.y_prob, groups=f.unit, level=LEVEL),
