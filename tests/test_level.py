@@ -34,6 +34,7 @@ from calibrant.tables.frames import OpenedFrame
 
 LEVEL = 0.03125  # less than any default
 N = 600
+CHECKS = ("calibrant.door.arguments", "calibrant.segments.request")  # of defaults too, where a gate reads its options
 
 
 def rows(power=1.6, n=N):
@@ -48,13 +49,11 @@ def larger(work):
     found, before = {}, sys.getprofile()
 
     def look(frame, event, arg):
-        code = frame.f_code
-        if event == "call" and "calibrant" in code.co_filename and "tests" not in code.co_filename:
+        code, where = frame.f_code, frame.f_globals.get("__name__", "")
+        if event == "call" and where.startswith("calibrant.") and where not in CHECKS:
             names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             level = frame.f_locals.get("level") if "level" in names else None
-            where = frame.f_globals.get("__name__", "")
-            checked = where == "calibrant.door.arguments"  # a request's defaults too, before it has its values
-            if isinstance(level, float) and level > LEVEL * (1.0 + 1e-9) and not checked:
+            if isinstance(level, float) and level > LEVEL * (1.0 + 1e-9):
                 found[f"{where}.{code.co_qualname}"] = level
         if before is not None:
             before(frame, event, arg)
@@ -98,6 +97,10 @@ CALLS = {
     "gate of groups that passes": lambda _: gate(rows(1.0), groups="unit", max_weight=2.0, max_distance=0.3),
     "gate of weights": lambda f: gate(f, sample_weight="load", max_weight=2.0),
     "regret of weights": lambda f: regret_bounds(f.y_true, f.y_prob, sample_weight=f.load, max_weight=2.0, level=LEVEL),
+    "regret at a threshold": lambda f: regret_bounds(
+        f.y_true, f.y_prob, sample_weight=f.load, max_weight=2.0, threshold=0.3, level=LEVEL
+    ),
+    "gate of a threshold": lambda f: gate(f, max_regret=0.1, threshold=0.3),
     "test": lambda f: calibration_test(f.y_true, f.y_prob, **FEW),
     "map": lambda f: choose_recalibrator(f.y_true, f.y_prob, level=LEVEL),
     "map of groups": lambda f: choose_recalibrator(f.y_true, f.y_prob, groups=f.unit, level=LEVEL),
