@@ -48,6 +48,7 @@ LIBRARIES = (
 )
 SECONDS = 60  # of a processor that the tests of a mutant may take beyond three times what they took unchanged
 NEAREST, SLOW = 2, 45  # files that are asked as the suite runs them, and seconds of a processor that they are given
+LEVELS = "tests/test_levels.py"  # is asked first of levels, wherever they are
 MOST = 15  # seconds of tests that a mutant is given to survive
 
 
@@ -264,7 +265,10 @@ def main() -> None:
                 if before is not None and (not whole or before["end"] != "passed" or before["whole"]):
                     continue
                 tests, seconds = [], 0.0
-                for test in nearest.of(mutant.file, mutant.function):
+                near = nearest.of(mutant.file, mutant.function)
+                if mutant.kind == "level":
+                    near.sort(key=lambda each: LEVELS not in each)
+                for test in near:
                     seconds += known["seconds"][test]
                     if not tests or seconds < MOST:
                         tests.append(test)
