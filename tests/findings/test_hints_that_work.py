@@ -59,6 +59,10 @@ HINTS = {
     ),
     r"--find (all)": lambda found: ("--find", found[1]),
     r"give --sampling-fractions": lambda _: ("--sampling-fractions", "0:0.5,1:1"),
+    r"--sampling-fractions (\S+) \(in Python sampling_fractions\), in place of --sample-weight": lambda found: (
+        "--sampling-fractions",
+        found[1],
+    ),
     r"--outcome-free-weights": lambda _: ("--outcome-free-weights",),
     r"--max-weight \(in Python": lambda _: ("--max-weight", "900"),
     r"name them \(strata\)": lambda _: ("--strata", "age"),
@@ -84,6 +88,8 @@ def hinted(text, command):
     for words, says in HINTS.items():
         for found in re.finditer(words, text):
             said, made = says(found), list(command)
+            if "in place of --sample-weight" in found[0]:
+                made = without(made, "--sample-weight")
             leave = re.match(r"[^.(]*?, and leave (\w+) out of (--\w+)(?: and (--\w+))?", text[found.end() :])
             for option in filter(None, leave.groups()[1:] if leave else ()):
                 made = without(made, option, leave[1])
