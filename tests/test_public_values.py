@@ -339,7 +339,7 @@ def test_an_error_keeps_its_fields():
 @pytest.mark.slow
 def test_an_audit_shows_itself_and_cannot_be_written_to():
     found = audited()
-    assert repr(found).startswith(f"Audit({state_in_words(found.answer)}")
+    assert repr(found).startswith(f"Audit({state_in_words(found.answer, found)}")
     assert found.answer.details[0] in found._repr_html_()
     assert pickle.loads(pickle.dumps(found)).to_json() == found.to_json()
     with pytest.raises(TypeError):

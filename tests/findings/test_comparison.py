@@ -22,6 +22,9 @@ from tests.inference.test_items import questions
 pytestmark = pytest.mark.usefixtures("one_database")
 
 
+FEW = {"n_resamples": 199, "random_state": 0}
+
+
 def written(tmp_path, name, y, v):
     path = tmp_path / name
     pd.DataFrame({"y_true": y, "y_prob": v}).to_csv(path, index=False)
@@ -375,12 +378,16 @@ def test_a_segment_that_errs_alone_is_what_is_to_be_corrected_on_every_line(tmp_
     assert "a segment errs" in page
     assert "look closer" not in page
     assert "repair = SegmentRecalibrator('y_prob', features=['topic'])" in page
+    assert repr(audit_table(two, by="topic", **FEW)).startswith("Audit(a segment errs, too high")
 
 
 def test_segments_that_are_all_off_to_one_side_are_not_said_to_err_unlike_one_another():
     rng = np.random.default_rng(0)
     p, topic = rng.beta(2.0, 2.0, 5_000), np.arange(5_000) % 5
     frame = pd.DataFrame({"y_true": (rng.random(5_000) < 0.7 * p) * 1, "y_prob": p, "topic": topic})
-    do = audit_table(frame, by="topic", n_resamples=199, random_state=0).answer.details[-1]
-    assert "All 5 segments are off to the same side." in do
+    do = audit_table(frame, by="topic", **FEW).answer.details[-1]
+    assert "All 5 segments are off to the same side on average." in do
     assert "SegmentRecalibrator" not in do
+    truth = np.where(topic < 2, np.clip(p - 0.1, 0.0, 1.0), 0.6 - 0.4 * p)  # means are as far off, curves are unlike
+    unlike = frame.assign(y_true=(rng.random(5_000) < truth) * 1)
+    assert "to the same side" not in audit_table(unlike, by="topic", **FEW).answer.sentence

@@ -96,6 +96,11 @@ class SamplingFractions:
         return 1.0 / self.without, 1.0 / self.events
 
     @property
+    def option(self) -> str:
+        """The fractions as the command line takes them."""
+        return f"0:{self.without:.6g},1:{self.events:.6g}"
+
+    @property
     def max_weight(self) -> float:
         """The most that a row can weigh, known before any was drawn."""
         return max(self.weights)

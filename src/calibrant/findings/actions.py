@@ -11,10 +11,12 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import as_points, in_points, in_short
 from calibrant.door.premises import LEAST_FOLLOWED, if_chosen
 from calibrant.door.weights import SamplingFractions
+from calibrant.findings.advice import lines_of_fit
 from calibrant.findings.decision import (
     Answer,
     Blamed,
     blamed,
+    few_groups_err,
     found_off,
     named_off,
     parts_off,
@@ -115,17 +117,21 @@ def _recalibrate(answer: Answer, audit: AuditRecord) -> str:
     if parts[0] == "periods":
         return f"find out whether something changed. If so, correct with the rows since it did; if not, {gains}"
     if _to_one_side(audit):
-        return f"{gains} All {len(audit.segments)} segments are off to the same side."
+        return f"{gains} All {len(audit.segments)} segments are off to the same side on average."
     return f"{gains} Single segments are off: if they err unlike one another, {_ONE_BY_ONE}."
 
 
 def _to_one_side(audit: AuditRecord) -> bool:
-    """Whether every named segment is off, all to one side and none twice as far as another: one map may do."""
+    """Whether every named segment is off, mostly to the same side, and none twice as far as another: one map may do.
+
+    A distance from calibration is at least the mean error, and equal to it where a segment errs to one side alone.
+    """
     if len(audit.segments) < 2 or found_off(audit) or not all(named_off(audit, each) for each in audit.segments):
         return False
-    errors = [each.base_rate - each.mean_prediction for each in audit.segments]
-    low, high = sorted((min(errors), max(errors)), key=abs)
-    return low * high > 0.0 and abs(high) < 2.0 * abs(low)
+    errors = np.array([each.base_rate - each.mean_prediction for each in audit.segments])
+    far = np.array([each.lower_distance_bracket.upper for each in audit.segments])
+    one_side = bool((np.sign(errors) == np.sign(errors[0])).all() and (np.abs(errors) > 0.9 * far).all())
+    return one_side and float(np.abs(errors).max()) < 2.0 * float(np.abs(errors).min())
 
 
 def _these_segments(audit: AuditRecord) -> str:
@@ -236,12 +242,16 @@ def every_time(audit: AuditRecord) -> str:
 
 def what_bounds(audit: AuditRecord) -> str:
     """Say what option bounds the error for the population, where none was given that does."""
-    fractions, named = audit.sampling_fractions, audit.refuse_fractions == ("--sample-weight",)
-    if fractions is None or audit.n_groups is not None or not (named or not audit.refuse_fractions):
+    others = set(audit.refuse_fractions) - {"--sample-weight"}  # whose place they take
+    if audit.sampling_fractions is None or audit.n_groups is not None or others:
         return f"{MAX_WEIGHT}, {most_of_one(audit)}"
-    shares = f"0:{fractions[0]:.6g},1:{fractions[1]:.6g}"
-    way = f"--sampling-fractions {shares} (in Python sampling_fractions), in place of"
-    return f"{way} --sample-weight" if named else f"--unweighted {way} the weights"
+    from calibrant.tables.columns import may_hold_weights
+
+    named = bool(audit.refuse_fractions)
+    left_out = not named or may_hold_weights(audit.columns["sample_weight"])
+    way = f"--sampling-fractions {SamplingFractions(*audit.sampling_fractions).option} (in Python sampling_fractions)"
+    place = "--sample-weight" if named else "the weights"
+    return f"{'--unweighted ' if left_out else ''}{way}, in place of {place}"
 
 
 def most_of_one(audit: AuditRecord) -> str:
@@ -258,8 +268,7 @@ def what_to_do(answer: Answer, audit: AuditRecord) -> str:
     """Begin a section on what to do: with the parts, where they are to be looked at first, and with the advice."""
     alone = to_repair(answer, audit) is not None
     if answer.action != "look at the parts" and not alone:
-        few = answer.action == "collect more rows" and answer.direction is not None
-        return answer.details[-1] if few else audit.advice.words
+        return answer.details[-1] if few_groups_err(answer) else audit.advice.words
     do = answer.details[-1]
     return f"{do} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
 
@@ -270,8 +279,7 @@ def code(answer: Answer, audit: AuditRecord) -> str | None:
     if where is None and since(audit, answer.direction) is not None:
         return None  # it is of rows since then, which the page does not have apart
     if where is None:
-        few_groups = answer.action == "collect more rows" and answer.direction is not None
-        advised = _level_and_slope(audit) if few_groups else audit.advice.code
+        advised = _level_and_slope(audit) if few_groups_err(answer) else audit.advice.code
         return advised if advised is None or audit.followed is None else _outcomes_at_horizon(audit.followed) + advised
     y_true, y_prob = (audit.columns.get(each, each) for each in ("y_true", "y_prob"))
     more, weight = _weights_of_repair(audit, y_true)
@@ -289,19 +297,11 @@ def _level_and_slope(audit: AuditRecord) -> str | None:
     if audit.trials:
         return None
     kind = "PlattScaling" if audit.classes is None else "TemperatureScaling"
-    weighted, more = "", ""
     if audit.sampling_fractions is not None and audit.fractions_given:
-        without, event = SamplingFractions(*audit.sampling_fractions).weights
-        more, weighted = "import numpy\n", f", numpy.where(y_true == 1, {event}, {without})"
-    elif audit.weighted or audit.followed is not None:
-        weighted = ", sample_weight"
-    names = "y_prob, y_true and sample_weight" if weighted == ", sample_weight" else "y_prob and y_true"
-    return (
-        f"{more}from calibrant.recalibration import {kind}\n"
-        f"# {names} are of rows kept for this\n"
-        f"recalibrate = {kind}().fit(y_prob, y_true{weighted})\n"
-        "better = recalibrate.predict(new_y_prob)"
-    )
+        weight = _weight_of(audit.sampling_fractions, "y_true")
+        return f"import numpy\n{lines_of_fit(kind, f'y_prob, y_true, {weight}')}"
+    weighted = audit.weighted or audit.followed is not None
+    return lines_of_fit(kind, "y_prob, y_true, sample_weight" if weighted else "y_prob, y_true")
 
 
 def _weights_of_repair(audit: AuditRecord, y_true: str) -> tuple[str, str]:
@@ -310,8 +310,13 @@ def _weights_of_repair(audit: AuditRecord, y_true: str) -> tuple[str, str]:
         return "", ""
     if "sample_weight" in audit.columns:
         return "", f", sample_weight=rows[{audit.columns['sample_weight']!r}]"
-    without, event = SamplingFractions(*audit.sampling_fractions).weights
-    return "import numpy\n", f", sample_weight=numpy.where(rows[{y_true!r}] == 1, {event}, {without})"
+    return "import numpy\n", f", sample_weight={_weight_of(audit.sampling_fractions, f'rows[{y_true!r}]')}"
+
+
+def _weight_of(fractions: tuple[float, float], outcome: str) -> str:
+    """What rows sampled by outcome weigh, in Python."""
+    without, event = SamplingFractions(*fractions).weights
+    return f"numpy.where({outcome} == 1, {event}, {without})"
 
 
 def _outcomes_at_horizon(followed: Followed) -> str:
@@ -333,7 +338,7 @@ def to_repair(answer: Answer, audit: AuditRecord) -> Blamed | None:
     return blamed(audit, answer.direction) if answer.action in _REPAIRS else None
 
 
-def short_action(audit: AuditRecord, answer: Answer) -> str:
+def short_action(answer: Answer, audit: AuditRecord) -> str:
     """Name the action in a few words, with the segment that is to be corrected alone, or the error that may hide."""
     alone = to_repair(answer, audit)
     if alone is not None:

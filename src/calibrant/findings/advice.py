@@ -99,20 +99,7 @@ class Advice(Result):
         """Lines of Python that fit the advised recalibration and use it; None where none is advised."""
         if self.fitted_map is None:
             return None
-        kind = self.fitted_map.estimator_name
-        return (
-            f"from calibrant.recalibration import {kind}\n"
-            f"# {self._in_words} are of rows kept for this\n"
-            f"recalibrate = {kind}().fit({self.arguments})\n"
-            "better = recalibrate.predict(new_y_prob)"
-        )
-
-    @property
-    def _in_words(self) -> str:
-        """The columns that the map is fitted to, in words."""
-        names = [each.partition("=")[0] for each in self.arguments.split(", ")]
-        names = [each for each in names if each in ("y_prob", "y_true", "sample_weight", "trials", "groups")]
-        return f"{', '.join(names[:-1])} and {names[-1]}"
+        return lines_of_fit(self.fitted_map.estimator_name, self.arguments)
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a map of classes by its name; KeyError where it was not compared."""
@@ -120,6 +107,18 @@ class Advice(Result):
             if score.method == method:
                 return score
         raise KeyError(method)
+
+
+def lines_of_fit(kind: str, arguments: str) -> str:
+    """Lines of Python that fit a map of this kind to columns, and use it."""
+    names = [each.partition("=")[0] for each in arguments.split(", ")]
+    names = [each for each in names if each in ("y_prob", "y_true", "sample_weight", "trials", "groups")]
+    return (
+        f"from calibrant.recalibration import {kind}\n"
+        f"# {', '.join(names[:-1])} and {names[-1]} are of rows kept for this\n"
+        f"recalibrate = {kind}().fit({arguments})\n"
+        "better = recalibrate.predict(new_y_prob)"
+    )
 
 
 def advice_on_sample(

@@ -12,7 +12,7 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
 from calibrant.door.premises import VARY
 from calibrant.door.values import ReadOnly, counted, known_rows
-from calibrant.findings.actions import action_line, every_time, more_groups, what_bounds
+from calibrant.findings.actions import action_line, every_time, more_groups, to_repair, what_bounds
 from calibrant.findings.decision import (
     Action,
     Answer,
@@ -629,7 +629,9 @@ def outcomes_differ(n_differing: int, n_items: int) -> str:
     return f"Outcomes differ in {n_differing:,} of {counted(n_items, 'item')}; each file is judged by its own."
 
 
-def state_in_words(answer: Answer) -> str:
-    """The state in a few words, for one line or a cell of a table."""
+def state_in_words(answer: Answer, audit: AuditRecord) -> str:
+    """The state in a few words that fit what to do, for one line or a cell of a table."""
+    if to_repair(answer, audit) is not None:
+        return "a segment errs"
     few_groups = answer.state == "too few rows" and answer.direction is not None
     return "too few groups" if few_groups else _COMES_TO[answer.state, answer.action]

@@ -20,6 +20,7 @@ from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, short_action, to_repair
 from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, outcomes_differ, state_in_words
+from calibrant.findings.decision import few_groups_err
 from calibrant.findings.matching import Match, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
@@ -196,12 +197,12 @@ class Comparison(Finding):
         answers = [audit.answer for audit in self.audits]
         most = ["-" if x.interval is None else most_in_short(x.interval, x.max_distance) for x in answers]
         return [
-            ("what it comes to", *(_comes_to(audit) for audit in self.audits)),
+            ("what it comes to", *(state_in_words(audit.answer, audit) for audit in self.audits)),
             ("direction of the error", *(answer.direction or "none shown" for answer in answers)),
             ("smooth error, points", *(as_points(in_short(a.smooth_calibration_error)) for a in self.audits)),
             ("would have to move by, points", *(as_points(in_short(answer.size)) for answer in answers)),
             ("in the population, at most", *(each if each == "-" else as_points(each) for each in most)),
-            ("what to do", *(short_action(audit, audit.answer) for audit in self.audits)),
+            ("what to do", *(short_action(audit.answer, audit) for audit in self.audits)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
         ]
@@ -236,20 +237,15 @@ def _to_do(name: str, audit: Audit) -> tuple[str, str]:
     """The kind of what is advised, and its clause: to correct, of few groups, not seen for few groups, fine, other."""
     answer = audit.answer
     named = name if answer.direction is None else f"{name} ({answer.direction})"
-    if answer.action == "recalibrate":
+    if answer.action == "recalibrate" and to_repair(answer, audit) is None:
         return "correct", named
-    if answer.action == "collect more rows" and answer.direction is not None:
+    if few_groups_err(answer):
         return "few", named
     if answer.action == "collect more rows" and audit.group_line is not None:
         return "unseen", name
     if answer.state in ("no evidence", "too few rows") and answer.action != "look at the parts":
-        return "fine", f"{name} shows {state_in_words(answer)}"
-    return "other", f"{name}: {short_action(audit, answer)}"
-
-
-def _comes_to(audit: Audit) -> str:
-    """The state in a few words, that of the segment which is to be corrected alone."""
-    return "a segment errs" if to_repair(audit.answer, audit) is not None else state_in_words(audit.answer)
+        return "fine", f"{name} shows {state_in_words(answer, audit)}"
+    return "other", f"{name}: {short_action(answer, audit)}"
 
 
 def _and(names: Sequence[str]) -> str:

@@ -511,6 +511,11 @@ def found_off(audit: AuditRecord) -> list[FoundSegment]:
     return [each for each in searched if each.conditions and each.off > audit.max_distance]
 
 
+def few_groups_err(answer: Answer) -> bool:
+    """Whether few groups show which way predictions err, by level and slope alone."""
+    return answer.action == "collect more rows" and answer.direction is not None
+
+
 def disagreement(audit: AuditRecord) -> str | None:
     """On which segments the two disagree, and why they may; None where they do not."""
     if audit.found_segments is None:

@@ -154,7 +154,7 @@ class Audit(AuditRecord):
             else f", at most {in_points(most_in_short(result.interval, result.max_distance))}"
         )
         title = f" of {self.title!r:.80}" if self.title else ""
-        state, action = state_in_words(result), short_action(self, result)
+        state, action = state_in_words(result, self), short_action(result, self)
         return f"Audit({state}{way}{far}: {action}; {counted(self.n_rows, 'outcome' if self.trials else 'row')}{title})"
 
     @property

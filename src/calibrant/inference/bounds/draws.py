@@ -104,9 +104,10 @@ def premises_of_draws(
 
 def _in_place(fractions: SamplingFractions) -> str:
     """Say what to give where weights have one value for each outcome."""
-    shares = f"0:{fractions.without:.6g},1:{fractions.events:.6g}"
-    way = f"--sampling-fractions {shares} (in Python sampling_fractions) in place of the weights"
-    return f"These weights are those of rows sampled by outcome: if rows were, give {way}, which needs no max_weight"
+    way = f"--sampling-fractions {fractions.option} (in Python sampling_fractions) in place of the weights"
+    return (
+        f"Weights have one value for each outcome: if rows were sampled by outcome, give {way}; no max_weight is needed"
+    )
 
 
 def draws_of(
