@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +43,15 @@ def overconfident(n: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     y_prob = rng.beta(4, 0.7, n)
     return (rng.random(n) < y_prob**1.5).astype(float), y_prob
+
+
+def rare(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """One event in 10,000 rows, and one at least."""
+    rng = np.random.default_rng(0)
+    y_prob = 1e-4 * rng.lognormal(-0.5, 1.0, n)
+    y_true = (rng.random(n) < y_prob).astype(float)
+    y_true[0] = 1.0
+    return y_true, y_prob
 
 
 def np_sort(_y_true: np.ndarray, y_prob: np.ndarray) -> None:
@@ -271,6 +283,101 @@ while (length(n <- readBin(rows, "integer", 1))) {
 """
 
 
+def beta(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    from calibrant.recalibration import BetaScaling
+
+    return BetaScaling().fit(y_prob, y_true)
+
+
+def beta_probcal(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    from probcal import BetaCalibrator
+
+    return BetaCalibrator().fit(y_prob, y_true)
+
+
+def beta_betacal(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    from betacal import BetaCalibration
+
+    return BetaCalibration().fit(y_prob[:, None], y_true)
+
+
+def belt(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    from calibrant import calibration_belt
+
+    return calibration_belt(y_true, y_prob)
+
+
+def belt_probcal(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    """An ellipsoid in place of the likelihood's region."""
+    from probcal.curves import calibration_belt
+
+    return calibration_belt(y_true, y_prob)
+
+
+def compared_by_interval(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    from calibrant import compare_calibration
+
+    other = np.clip(1.1 * y_prob - 0.05, 0.0, 1.0)
+    return compare_calibration(y_true, y_prob, other, measure="interval_calibration_error", n_resamples=99)
+
+
+def _categories(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    """The rows with a feature of 300 categories, three of which are off."""
+    import pandas
+
+    shop = np.random.default_rng(1).integers(0, 300, y_true.size)
+    moved = np.where(shop < 3, np.minimum(y_prob + 0.2, 1.0), y_prob)
+    return pandas.DataFrame({"prediction": moved, "shop": np.char.add("shop ", shop.astype(str))})
+
+
+def repair(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    from calibrant.recalibration import SegmentRecalibrator
+
+    return SegmentRecalibrator("prediction").fit(_categories(y_true, y_prob), y_true)
+
+
+def repair_mcgrad(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    import logging
+
+    from mcgrad import methods
+
+    logging.disable(logging.WARNING)
+    columns = {"prediction_column_name": "prediction", "categorical_feature_column_names": ["shop"]}
+    table = _categories(y_true, y_prob).assign(label=y_true.astype(int))
+    return methods.MCGrad().fit(df_train=table, label_column_name="label", **columns)
+
+
+def _command(*arguments: str) -> None:
+    """A process of its own, from start to end; what it prints is not wanted."""
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def command_audit(y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.csv"
+        np.savetxt(file, np.stack([y_true, y_prob], axis=1), "%.17g", ",", header="y_true,y_prob", comments="")
+        _command("-m", "calibrant", "audit", str(file))
+
+
+def command_floor(_y_true: np.ndarray, _y_prob: np.ndarray) -> None:
+    """What any command that reads a file and has options needs."""
+    _command("-c", "import duckdb, numpy, typer; duckdb.connect()")
+
+
+def command_five(y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    """Five models of the same rows, each a little steeper than the one before, compared."""
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for model in range(5):
+            steeper = np.clip(0.5 + (1.0 + 0.1 * model) * (y_prob - 0.5), 0.0, 1.0)
+            files.append(f"{folder}/model-{model}.parquet")
+            write_table(pyarrow.table({"y_true": y_true.astype(int), "y_prob": steeper}), files[-1])
+        _command("-m", "calibrant", "audit", *files)
+
+
 @dataclass(frozen=True)
 class Case:
     """One row group of the table: a sample and the ways to measure it, ours first."""
@@ -329,10 +436,54 @@ CASES = [
         {"calibrant": convolved, "relplot": convolved_relplot, "probcal (logit scale)": convolved_probcal},
     ),
     Case(
+        "convolved, 10^4 rows, one event in 10^4",
+        rare,
+        10**4,
+        {"calibrant": convolved, "relplot": convolved_relplot, "probcal (logit scale)": convolved_probcal},
+    ),
+    Case(
         "segments of four features, 10^5 rows",
         calibrated,
         10**5,
         {"calibrant, with 999 redraws": segments, "MCGrad, none": segments_mcgrad},
+        repeats=3,
+    ),
+    Case(
+        "segments of four features, 10^6 rows", calibrated, 10**6, {"calibrant, with 999 redraws": segments}, repeats=1
+    ),
+    Case(
+        "repair of 300 categories, 200,000 rows",
+        calibrated,
+        200_000,
+        {"calibrant": repair, "MCGrad": repair_mcgrad},
+        repeats=1,
+    ),
+    Case(
+        "comparison by interval error, 10^5 rows, 99 resamples",
+        calibrated,
+        10**5,
+        {"calibrant": compared_by_interval},
+        repeats=1,
+    ),
+    Case(
+        "beta fit, 10^4 rows",
+        overconfident,
+        10**4,
+        {"calibrant": beta, "probcal": beta_probcal, "betacal": beta_betacal},
+    ),
+    Case(
+        "beta fit, 10^6 rows",
+        overconfident,
+        10**6,
+        {"calibrant": beta, "probcal": beta_probcal, "betacal": beta_betacal},
+        repeats=3,
+    ),
+    Case("belt, 10^4 rows", overconfident, 10**4, {"calibrant": belt, "probcal (an ellipsoid)": belt_probcal}),
+    Case(
+        "belt, 10^6 rows",
+        overconfident,
+        10**6,
+        {"calibrant": belt, "probcal (an ellipsoid)": belt_probcal},
         repeats=3,
     ),
     Case(
@@ -342,6 +493,13 @@ CASES = [
         {"calibrant, with 999 redrawn curves": clinical, "rms val.prob, none": clinical_rms},
         repeats=3,
     ),
+    Case(
+        "command, audit of 10^4 rows",
+        calibrated,
+        10**4,
+        {"calibrant audit": command_audit, "import duckdb, numpy, typer": command_floor},
+    ),
+    Case("command, five models of 10^5 rows", calibrated, 10**5, {"calibrant audit": command_five}, repeats=1),
     Case("whole audit, no band, 10^6 rows", overconfident, 10**6, {"calibrant": audit}, repeats=3),
     Case(
         "diagram with its band, 10^6 rows",
