@@ -302,7 +302,7 @@ def beta_betacal(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
 
 
 def belt(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
-    from calibrant import calibration_belt
+    from calibrant.decisions import calibration_belt
 
     return calibration_belt(y_true, y_prob)
 
