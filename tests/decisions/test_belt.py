@@ -9,7 +9,7 @@ from scipy.optimize import NonlinearConstraint, minimize
 from scipy.stats import chi2
 
 from calibrant import InputError
-from calibrant.decisions import calibration_belt
+from calibrant.decisions import belt, calibration_belt
 from calibrant.decisions.belt import quantile, survival
 
 # 1 - givitiStatCdf(t, m, "external", .95) of R's givitiR 1.3 at t = 3, 8, 14, 20, 30.
@@ -135,6 +135,35 @@ def test_ends_of_many_rows_hardly_change_where_they_are_pooled(monkeypatch):
     assert found.degree == whole.degree == 2
     for ends in ("observed_lower", "observed_upper"):
         assert getattr(found, ends) == pytest.approx(getattr(whole, ends), abs=1e-3)
+
+
+# Of the upper ends one Newton step goes to where the likelihood is flat, and its own scale has no end there.
+FLAT = np.array([
+    *(0.001052, 0.001408, 0.005036, 0.01086, 0.01732, 0.02349, 0.0538, 0.07567, 0.102, 0.1075, 0.1132, 0.1168, 0.1273),
+    *(0.1539, 0.1901, 0.1986, 0.2013, 0.2067, 0.2314, 0.2317, 0.2342, 0.2441, 0.2511, 0.3096, 0.3356, 0.4194, 0.5688),
+])  # fmt: skip
+EVENTS = np.isin(np.arange(FLAT.size), [9, 14, 16, 19, 20, 23]).astype(float)
+
+
+def test_ends_that_are_found_at_once_are_those_that_are_found_one_after_another(monkeypatch):
+    rng = np.random.default_rng(0)
+    cases = [(EVENTS, FLAT)]
+    for _ in range(40):
+        v = rng.beta(*rng.uniform(0.2, 4.0, 2), int(rng.integers(40, 400))).clip(1e-9, 1 - 1e-9)
+        cases.append(((rng.random(v.size) < v ** rng.uniform(0.5, 2.0)).astype(float), v))
+    compared = 0
+    for y, v in cases:
+        try:
+            at_once = calibration_belt(y, v)
+        except InputError:  # no curve fits best
+            continue
+        with monkeypatch.context() as patch:
+            patch.setattr(belt, "_touching_at_once", lambda line, features, limit, height, *_: [None] * len(height))
+            in_turn = calibration_belt(y, v)
+        for end in ("observed_lower", "observed_upper"):
+            assert getattr(at_once, end) == pytest.approx(getattr(in_turn, end), abs=1e-8)
+        compared += 1
+    assert compared > 30
 
 
 @pytest.mark.slow

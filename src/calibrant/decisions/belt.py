@@ -38,6 +38,7 @@ _NODE, _WEIGHT = np.polynomial.legendre.leggauss(64)
 _STEPS = 100
 _NEWTON = 12  # steps towards an end before less is allowed
 _LEAST_SHARE = 1e-6  # of what is allowed, in a step
+_SCALE = 10.0  # about what is allowed; where the likelihood is flat, a step's own scale has no end
 _FAR = 1e4  # coefficients, in units of the features' spread: further out the fit has no end
 
 _Derivatives = tuple[float, FloatArray, FloatArray]
@@ -327,25 +328,64 @@ def _ends(
 ) -> FloatArray:
     """The most (or least) that polynomials reach whose likelihood is within what is allowed, at each place.
 
-    The likelihood is concave, so that a point that touches is the only one. Newton's method finds it from the place
-    before; where it does not, less is allowed first. Infinite where the likelihood is too flat to find one.
+    The likelihood is concave, so that a point that touches is the only one. Newton's method finds most at once, from
+    where an ellipsoid would have them. Where it does not, it begins at the place before, and then less is allowed
+    first. Infinite where the likelihood is too flat to find one.
     """
     fitted, low = _fit(line, features, best)
     best = best if fitted is None else fitted
     _, _, curvature = logistic_derivatives(features, line.rate, line.mass, best)
-    ends = np.empty(at.shape[1])
+    limit, heights = low + 0.5 * allowed, sign * at.T
+    towards = np.linalg.solve(curvature, heights.T).T
+    multiple = np.sqrt(allowed / (heights * towards).sum(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):  # steps of those that go elsewhere
+        together = _touching_at_once(line, features, limit, heights, best + multiple[:, None] * towards, multiple)
+    ends = np.empty(len(heights))
     before: _Touching | None = None
-    for i in range(ends.size):
-        height = np.ascontiguousarray(sign * at[:, i])
-        found = None
-        if before is not None:
-            found = _touching(line, features, low + 0.5 * allowed, height, before)
+    for i, height in enumerate(heights):
+        found = together[i]
+        if found is None and before is not None:
+            found = _touching(line, features, limit, height, before)
         if found is None:
-            towards = np.asarray(np.linalg.solve(curvature, height), dtype=np.float64)
-            found = _outwards(line, features, low, allowed, height, best, towards)
+            found = _outwards(line, features, low, allowed, height, best, towards[i])
         before = found
         ends[i] = math.inf if found is None else float(found.theta @ height)
     return sign * ends
+
+
+def _touching_at_once(
+    line: LogitLine, features: FloatArray, limit: float, height: FloatArray, theta: FloatArray, multiple: FloatArray
+) -> list[_Touching | None]:
+    """The same as `_touching` finds for each of several heights, (places, features); None where it goes elsewhere."""
+    n, size = height.shape
+    squares = np.stack([features[j] * features[k] for j in range(size) for k in range(size)], axis=1)
+    found: list[_Touching | None] = [None] * n
+    left = np.arange(n)
+    for _ in range(_NEWTON):
+        odds = theta @ features
+        rest = np.exp(-np.abs(odds))  # of either chance to the other: one exponential for all
+        chance = np.where(odds < 0.0, rest, 1.0) / (1.0 + rest)
+        value = (np.maximum(odds, 0.0) + np.log1p(rest) - line.rate * odds) @ line.mass
+        gradient = ((chance - line.rate) * line.mass) @ features.T
+        hessian = ((rest / (1.0 + rest) ** 2 * line.mass) @ squares).reshape(-1, size, size)
+        sides = np.stack([gradient - multiple[:, None] * height, height], axis=2)
+        try:
+            off, towards = np.moveaxis(np.linalg.solve(hessian, sides), 2, 0)
+        except np.linalg.LinAlgError:
+            break
+        slope = (gradient * towards).sum(axis=1)
+        scale = np.minimum(multiple * slope, _SCALE)
+        apart = (off * (hessian @ off[:, :, None])[:, :, 0]).sum(axis=1)
+        there = (slope > 0.0) & (np.abs(value - limit) <= 1e-9 * scale) & (apart <= 1e-12 * scale)
+        for k in np.flatnonzero(there).tolist():
+            found[left[k]] = _Touching(theta[k], float(multiple[k]))
+        more = (limit - value + (gradient * off).sum(axis=1)) / np.where(slope > 0.0, slope, 1.0)
+        theta, multiple = theta - off + more[:, None] * towards, multiple + more
+        on = ~there & (slope > 0.0) & (multiple > 0.0) & (np.abs(theta).max(axis=1) <= _FAR)
+        left, height, theta, multiple = left[on], height[on], theta[on], multiple[on]
+        if not left.size:
+            break
+    return found
 
 
 def _outwards(
@@ -392,7 +432,7 @@ def _touching(
         slope = float(gradient @ towards)
         if not slope > 0.0:
             return None
-        scale = multiple * slope
+        scale = min(multiple * slope, _SCALE)
         if abs(value - limit) <= 1e-9 * scale and float(off @ hessian @ off) <= 1e-12 * scale:
             return _Touching(theta, multiple, known)
         more = (limit - value + float(gradient @ off)) / slope
