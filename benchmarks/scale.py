@@ -28,6 +28,15 @@ AUDIT = ["-m", "calibrant", "audit", "{files}", "--y-true", "clicked", "--y-prob
 CONTENDERS = {
     "calibrant audit": AUDIT,
     "calibrant audit --by country,device": [*AUDIT, "--by", "country,device"],
+    "calibrant audit --drift day": [*AUDIT, "--drift", "day"],
+    "calibrant sketch --by day": [
+        *("-m", "calibrant", "sketch", "{files}", "--y-true", "clicked", "--y-prob", "score", "--by", "day"),
+        *("--out", "{out}"),
+    ],
+    "reading both columns": [
+        "-c",
+        "import duckdb; duckdb.sql(\"SELECT sum(score), sum(clicked) FROM read_parquet('{files}')\").fetchall()",
+    ],
     "bare GROUP BY": [
         "-c",
         'import duckdb; duckdb.sql("SELECT CAST(score * 65536 AS INTEGER) AS cell, count(*), sum(clicked) '
@@ -54,7 +63,8 @@ def generate(folder: Path, rows: int) -> None:
         last = min(rows, first + PER_FILE)
         connection.execute(
             f"""COPY (SELECT (r < p)::INTEGER AS clicked, p AS score, (i % 5)::TINYINT AS device,
-            (i % 37)::SMALLINT AS country, (i % 365)::SMALLINT AS day
+            (i % 37)::SMALLINT AS country,
+            (DATE '2026-01-01' + (i % 30)::INTEGER) AS day
             FROM (SELECT i, pow(random(), 2) AS p, random() AS r FROM range({first}, {last}) t(i)))
             TO '{folder / f"part-{number:04}.parquet"}' (FORMAT parquet)"""
         )
@@ -105,12 +115,13 @@ def main() -> None:
     table: list[str] = []
     measured: dict[int, float] = {}
     for rows in sizes:
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as elsewhere:
             generate(Path(name), rows)
             for contender, arguments in CONTENDERS.items():
                 if rows > LIMITS.get(contender, rows):
                     continue
-                command = [sys.executable, *(each.replace("{files}", f"{name}/*.parquet") for each in arguments)]
+                words = (each.replace("{files}", f"{name}/*.parquet") for each in arguments)
+                command = [sys.executable, *(each.replace("{out}", f"{elsewhere}/by-day.parquet") for each in words)]
                 found = measure(command)
                 if found is not None and contender == "calibrant audit":
                     measured[rows] = found[0]

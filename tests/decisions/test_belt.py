@@ -158,7 +158,7 @@ def test_ends_that_are_found_at_once_are_those_that_are_found_one_after_another(
         except InputError:  # no curve fits best
             continue
         with monkeypatch.context() as patch:
-            patch.setattr(belt, "_touching_at_once", lambda line, features, limit, height, *_: [None] * len(height))
+            patch.setattr(belt, "_touching_at_once", lambda *given: [None] * len(given[3]))
             in_turn = calibration_belt(y, v)
         for end in ("observed_lower", "observed_upper"):
             assert getattr(at_once, end) == pytest.approx(getattr(in_turn, end), abs=1e-8)

@@ -233,23 +233,25 @@ def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[f
 
     # From the fewest terms to both, so that the fit without constraints is made only where its optimum is inside them.
     candidates: list[list[int]] = [[], [0], [1], [0, 1]] if units.shape[0] == 2 else [[], [0]]
-    if rate.size > 8 * _ROUGHLY:  # what is best for pooled neighbours is tried first
-        candidates.insert(0, _best_terms(candidates, *pooled_neighbours(units, rate, mass, _ROUGHLY), base)[0])
-    theta = _best_terms(candidates, units, rate, mass, base)[1]
+    start = np.append(np.zeros(units.shape[0]), base)
+    if rate.size > 8 * _ROUGHLY:  # what is best for pooled neighbours is tried first, and begun with
+        active, start = _best_terms(candidates, *pooled_neighbours(units, rate, mass, _ROUGHLY), base, start)
+        candidates.insert(0, active)
+    theta = _best_terms(candidates, units, rate, mass, base, start)[1]
     coefficient = np.maximum(theta[:-1], 0.0) / spread
     c = float(theta[-1] - coefficient @ centre)
     return float(coefficient[0]), float(coefficient[-1]), c
 
 
 def _best_terms(
-    candidates: list[list[int]], units: FloatArray, rate: FloatArray, mass: FloatArray, base: float
+    candidates: list[list[int]], units: FloatArray, rate: FloatArray, mass: FloatArray, base: float, start: FloatArray
 ) -> tuple[list[int], FloatArray]:
     """The first of these sets of terms whose fit is the constrained one, or the last, and its coefficients."""
     for active in candidates:
         theta = np.append(np.zeros(units.shape[0]), base)
         if active:
             features = np.vstack([units[active], np.ones_like(rate)])
-            theta[[*active, -1]] = fit_logistic(features, rate, mass, np.append(np.zeros(len(active)), base))
+            theta[[*active, -1]] = fit_logistic(features, rate, mass, start[[*active, -1]])
         outside = np.delete(np.arange(units.shape[0]), active)
         if (theta[:-1] >= 0.0).all():
             slopes = rows_dot(units, mass * (expit(theta[:-1] @ units + theta[-1]) - rate))
