@@ -2,6 +2,9 @@
 
 import gc
 import json
+import math
+import subprocess
+import sys
 from typing import NamedTuple
 
 import numba
@@ -27,6 +30,14 @@ def mixed(pair, more, scale, turn, count, _nothing):
 
 def part(x):
     return x[1:]
+
+
+def split(x, exponents):
+    out = np.empty((x.size, 2))
+    for k in range(x.size):
+        out[k, 0], exponents[k] = math.frexp(x[k])
+        out[k, 1] = math.ldexp(x[k], 7 * k - 20)
+    return out
 
 
 def unknown(pair):
@@ -93,6 +104,36 @@ def test_a_part_of_an_argument_is_a_view_of_it():
     assert by_kept_code(again)
     x[2] = 9.0
     same(found, np.array([1.0, 9.0]))
+
+
+@pytest.mark.usefixtures("folder")
+def test_numbers_are_split_and_put_together_as_numba_does():
+    x = np.array([0.0, -0.0, 1.0, -3.7, 5e-324, 2.0**-1022, 1.7e308, np.inf, -np.inf, np.nan])
+    exponents = np.full((2, x.size), 99)
+    expected = kernel_of(split)(x, exponents[0])
+    again = kernel_of(split)
+    found = again(x, exponents[1])
+    assert by_kept_code(again)
+    same(found.view(np.uint64), expected.view(np.uint64))
+    same(exponents[1], exponents[0])
+    assert exponents[0, :4].tolist() == [0, 0, 1, 2]
+
+
+def test_no_measure_of_many_rows_loads_numba_where_its_code_is_kept():
+    """Each in a process of its own, the second time: by blocks from 131,072 rows on."""
+    code = """
+import sys, numpy as np, calibrant
+rng = np.random.default_rng(0)
+p = rng.random(140_000)
+y = (rng.random(p.size) < p).astype(float)
+for name, each in calibrant.measures.measures().items():
+    each.on_sample(calibrant.door.sample.Sample.of_arrays(y, p, None), **each.parameters)
+calibrant.smooth_calibration_error(y, p)
+print([name for name in ("numba", "llvmlite") if name in sys.modules])
+"""
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["['llvmlite']"]
 
 
 @pytest.mark.usefixtures("folder")

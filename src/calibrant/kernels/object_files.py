@@ -44,7 +44,8 @@ _TRIED = "0.68."
 """Versions of numba whose convention this is: of another nothing is kept, and numba does what it always did."""
 _DONE, _NOTHING = 0, -2
 
-# What numba's code calls: memory for arrays, whose address stands 24 bytes behind that of what counts the references.
+# What numba's code calls: memory for arrays, whose address stands 24 bytes behind that of what counts the references,
+# and what splits a number and puts it together, which leaves 0 and what is not finite alone.
 # What only its way in from Python calls is never come to.
 _STUBS = (
     "NRT_adapt_ndarray_from_python",
@@ -93,9 +94,32 @@ done:
 out:
   ret void
 }
+declare double @frexp(double, ptr)
+declare double @ldexp(double, i32)
+declare double @llvm.fabs.f64(double)
+define double @numba_frexp(double %x, ptr %exponent) {
+  %size = call double @llvm.fabs.f64(double %x)
+  %some = fcmp one double %size, 0.0
+  %finite = fcmp one double %size, 0x7FF0000000000000
+  %both = and i1 %some, %finite
+  br i1 %both, label %split, label %whole
+split:
+  %part = call double @frexp(double %x, ptr %exponent)
+  ret double %part
+whole:
+  store i32 0, ptr %exponent
+  ret double %x
+}
+define double @numba_ldexp(double %x, i32 %exponent) {
+  %moved = call double @ldexp(double %x, i32 %exponent)
+  ret double %moved
+}
 declare void @abort()
 """ + "\n".join(f"define void @{name}() {{ call void @abort() unreachable }}" for name in _STUBS)
-_OURS = {"NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor", "NRT_Free", *_STUBS}
+_OURS = {
+    *("NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor", "NRT_Free", "numba_frexp", "numba_ldexp"),
+    *_STUBS,
+}
 
 
 def key_of(arguments: tuple[Any, ...]) -> Key | None:
