@@ -72,8 +72,9 @@ def one(case_index: int, name: str) -> None:
         start = time.perf_counter()
         run(y_true, y_prob)
         seconds = [time.perf_counter() - start]
-        # A command is a process that has ended by now.
-        peak = max(peak_megabytes() - before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+        peak = peak_megabytes() - before
+        if case.commands:
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         if case.repeats > 1:
             seconds = []
             for _ in range(case.repeats):

@@ -91,7 +91,7 @@ def estimate(measured: dict[int, float]) -> str:
     workers = 10**11 // rows
     merging = max(0.1, workers / 2000)
     return (
-        f"10^11 rows, by calculation: {rows:,} rows took {seconds:.1f} s here, most of it the GROUP BY. "
+        f"10^11 rows, by calculation: {rows:,} rows took {seconds:.1f} s here. "
         f"{workers:,} such machines hold {rows:,} rows each. Each sends back at most 131,073 cells of 10 numbers, "
         f"10.5 MB. Merging takes half a millisecond a sketch: {workers:,} sketches in {merging:.1f} s. So about "
         f"{seconds + merging:.0f} s and {workers * 10.5:,.0f} MB over the network, however the rows are spread.\n"

@@ -146,6 +146,11 @@ EVENTS = np.isin(np.arange(FLAT.size), [9, 14, 16, 19, 20, 23]).astype(float)
 
 
 def test_ends_that_are_found_at_once_are_those_that_are_found_one_after_another(monkeypatch):
+    touching = belt._touching
+
+    def in_turn_alone(line, features, limit, height, starts):
+        return touching(line, features, limit, height, starts) if len(starts) == 1 else [None] * len(starts)
+
     rng = np.random.default_rng(0)
     cases = [(EVENTS, FLAT)]
     for _ in range(40):
@@ -158,7 +163,7 @@ def test_ends_that_are_found_at_once_are_those_that_are_found_one_after_another(
         except InputError:  # no curve fits best
             continue
         with monkeypatch.context() as patch:
-            patch.setattr(belt, "_touching_at_once", lambda *given: [None] * len(given[3]))
+            patch.setattr(belt, "_touching", in_turn_alone)
             in_turn = calibration_belt(y, v)
         for end in ("observed_lower", "observed_upper"):
             assert getattr(at_once, end) == pytest.approx(getattr(in_turn, end), abs=1e-8)

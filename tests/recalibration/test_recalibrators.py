@@ -58,9 +58,8 @@ def test_nothing_that_follows_from_its_registration_is_missing(kind):
 @pytest.mark.parametrize("kind", [each for each in maps().values() if each.name not in TOOL.BY_PARTS], ids=str)
 @CASES
 @given(sample=samples())
-@example(
-    sample=(np.zeros(19), np.r_[np.zeros(15), 1 - 3e-12, 1 - 2e-12, 1, 1], None)
-)  # what the ends are clipped to decides
+# What the ends are clipped to decides.
+@example(sample=(np.zeros(19), np.r_[np.zeros(15), 1 - 3e-12, 1 - 2e-12, 1, 1], None))
 def test_a_map_equals_its_oracle(kind, sample):
     y_true, y_prob, weight = sample
     slowly = getattr(import_module(f"tests.oracles.{TOOL.oracles()[kind.name]}"), kind.name)
