@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -83,8 +83,10 @@ def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]],
                 file.flush()
                 os.fsync(file.fileno())
             aside.replace(target)
-        finally:
-            aside.unlink(missing_ok=True)
+        except BaseException:
+            with suppress(OSError):  # the first failure is the one to tell
+                aside.unlink(missing_ok=True)
+            raise
     except OSError as problem:
         reason = problem.strerror or problem
         raise FileError("path", f"{str(target)!r} cannot be written: {reason}") from problem
