@@ -1,5 +1,7 @@
 """Bounds for the population hold, tighten, and decide the gate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -15,7 +17,7 @@ from calibrant import (
 from calibrant.cli.app import app
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import BLOCKS, Draws
+from calibrant.inference.bounds.draws import BLOCKS, Draws, read_draws
 from calibrant.inference.bounds.gate import Ends
 from calibrant.inference.bounds.one_event import (
     Spread,
@@ -324,3 +326,41 @@ def test_few_distinct_predictions_are_proved_beyond_as_others_are(says, happens,
     apart = calibration_gate(y, says + 1e-9 * np.random.default_rng(0).permutation(n) / n, max_distance=limit)
     assert found.verdict == apart.verdict == "beyond"
     assert found.lower_distance.low > 0.5 * apart.lower_distance.low
+
+
+def test_rows_that_were_sampled_by_outcome_have_their_own_most_weight_and_groups_need_one():
+    y, v = np.array([0.0, 1, 0, 1, 0, 1]), np.linspace(0.1, 0.6, 6)
+    fractions, groups = {0: 0.1, 1: 1.0}, [0, 0, 1, 1, 2, 2]
+    _, rows = read_draws(y, v, sampling_fractions=fractions)
+    assert rows.w.max() == rows.most
+    assert rows.w[rows.y == 0.0] == pytest.approx(10.0 * rows.w[rows.y == 1.0])
+    _, units = read_draws(y, v, None, None, groups, 5.0 * rows.most, sampling_fractions=fractions)
+    assert (units.most, units.n_groups) == (5.0 * rows.most, 3)
+    _, alone = read_draws(y, v, None, None, np.arange(6))  # each a group of its own
+    assert (alone.n_groups, alone.most) == (None, 1.0)
+    for options in ({"max_weight": 3.0}, {"groups": groups}):
+        with pytest.raises(InputError, match="max_weight: ") as error:
+            read_draws(y, v, sampling_fractions=fractions, **options)
+        assert ("is needed" in error.value.problem) == ("groups" in options)
+    with pytest.raises(InputError, match="max_weight: has no effect: there are no weights, trials or groups"):
+        read_draws(y, v, max_weight=1.0)
+
+
+def test_nothing_is_learned_of_rows_without_weight():
+    """The first rows weigh nothing: what is bet on is taught by those after them."""
+    n = 64
+    y, v = np.arange(n) % 2.0, np.full(n, 0.4)
+    draws = Draws(y, v, np.zeros(n), None, np.ones(n), 1.0)
+    parts = [replace(each, w=np.full(each.v.size, float(k > 1))) for k, each in enumerate(draws.blocks)]
+    taught = []
+
+    def learn(past):
+        taught.append((past.weight.sum(), smooth_function(past)))
+        return taught[-1][1]
+
+    draws.__dict__["blocks"] = parts
+    lessons = draws.lessons(learn)
+    assert [weight for weight, _ in taught] == [parts[2].n_units]
+    assert lessons.after == [(parts[3].n_units, parts[3].means(taught[0][1]))]
+    assert lessons.first == parts[2].means(taught[0][1])
+    assert lessons.n_units == n

@@ -275,3 +275,44 @@ def test_events_that_were_called_impossible_have_a_tail(v, n, events):
     assert math.log(found) >= events * math.log(v) + math.lgamma(n + 1) - math.lgamma(events + 1) - math.lgamma(
         n - events + 1
     )
+
+
+def test_no_row_is_no_cell_and_a_direction_without_length_no_evidence():
+    empty = np.zeros(0)
+    lots = UncertainLots(empty, empty, empty, empty, 3, None, 0.0)
+    assert pooled_into_cells(lots) is lots
+    of_groups = UncertainLots(
+        np.array([0.2, 0.6]), np.ones(2), np.array([1.0, 0.0]), np.ones(2), 2, None, 0.0, np.array([0, 1])
+    )
+    nowhere = np.zeros(2)
+    assert components.sum_bound(of_groups, nowhere) == 0.0
+    assert components.sum_bound(replace(of_groups, group=None), nowhere) == 0.0
+    assert components.sum_bound(replace(of_groups, group=None), np.array([1.0, 0.0])) == pytest.approx(math.log(0.2))
+
+
+def test_what_pooling_adds_to_the_level_is_said():
+    y, v = drawn(300, 1.0, 0)
+    found = calibration_test(y, v, n_resamples=99, random_state=0)
+    assert "pooling" not in found.summary()
+    said = replace(found, pooling=0.00123).summary()
+    assert said == f"{found.summary()}; pooling near predictions adds at most 0.0013 to the level"
+
+
+def test_a_region_without_rows_of_its_own_keeps_the_means_of_its_cells():
+    """In a file that kept a tenth of the others a population's chance of 0.1 is 0.1 / (0.1 + 0.9 / 10)."""
+    fractions = {0: 0.1, 1: 1.0}
+    rows = Rows.of([0, 1, 1, 0], [0.1, 0.2, 0.6, 1.0], sampling_fractions=fractions)
+    in_file = [0.1 / (0.1 + 0.09), 0.2 / (0.2 + 0.08), 0.6 / (0.6 + 0.04)]
+    assert rows.tested.y_prob == pytest.approx([*in_file, 1.0])
+    region = calibration.TestRegion(in_file[0], in_file[2], "too low", 3, 0.7, 0.8)
+    found = calibration._in_population(region, rows)
+    weight = np.array([10.0, 1.0, 1.0])
+    assert (found.low, found.high) == pytest.approx((0.1, 0.6))
+    assert found.mean_prediction == pytest.approx(weight @ [0.1, 0.2, 0.6] / 12.0)
+    assert found.event_rate == pytest.approx(weight @ [0.0, 1.0, 1.0] / 12.0)
+    between = calibration.TestRegion(0.75, 0.9, "too low", 3, 0.8, 0.85)  # no row lies there
+    found = calibration._in_population(between, rows)
+    back = [x / (x + 10.0 * (1.0 - x)) for x in (0.75, 0.9, 0.8, 0.85)]
+    assert (found.low, found.high, found.mean_prediction, found.event_rate) == pytest.approx(tuple(back))
+    assert calibration._in_population(None, rows) is None
+    assert calibration._in_population(between, Rows.of([0, 1], [0.1, 0.2])) is between

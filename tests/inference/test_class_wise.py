@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from calibrant import InputError
 from calibrant.inference import class_wise_test
-from calibrant.inference.testing.class_wise import benjamini_yekutieli
+from calibrant.inference.testing.class_wise import benjamini_yekutieli, quarters
 from tests.strategies import drawn_classes, examples
 
 
@@ -145,3 +145,18 @@ def test_rows_of_groups_are_independent_between_groups_alone():
     y = rng.integers(0, 3, 60)
     for groups in (None, np.arange(60) // 2):
         assert ("between groups" in class_wise_test(y, table, groups=groups).premise) == (groups is not None)
+
+
+@pytest.mark.parametrize(
+    ("variance", "expected"),
+    [
+        ([0.0, 0.0, 0.0], [0, 0, 0]),  # no variance has no quarters
+        ([1.0, 1.0, 1.0, 1.0], [0, 1, 2, 3]),
+        ([1.0] * 8, [0, 0, 1, 1, 2, 2, 3, 3]),
+        ([6.0, 1.0, 1.0], [1, 3, 3]),  # by the middle of each: 3, 6.5 and 7.5 of 8
+        ([1.0], [2]),
+        ([1.0, 0.0], [2, 3]),
+    ],
+)
+def test_quarters_of_the_variance_hold_the_middle_of_each_row(variance, expected):
+    assert quarters(np.array(variance)).tolist() == expected

@@ -7,7 +7,9 @@ import pytest
 
 import calibrant
 from calibrant import InputError, compare_calibration
+from calibrant.door.rows import Rows
 from calibrant.inference import compare_all
+from calibrant.inference.comparison.compare import _check
 from calibrant.inference.comparison.pairwise import PairwiseComparison
 from calibrant.measures.registry import measures
 
@@ -292,3 +294,13 @@ def test_a_permuted_forecast_is_compared_the_same_whichever_is_named_first():
 def test_what_is_said_of_pairs(better, said):
     values = {"a": 0.1, "b": 0.2, "c": 0.3}
     assert PairwiseComparison(values, {}, {}, better, 0.05).summary().startswith(said)
+
+
+def test_weights_cannot_be_drawn_again_with_trials_in_groups():
+    y, v = drawn(400, 0)
+    own = {"sample_weight": np.tile([1.0, 2.0], 200), "trials": np.full(400, 2), "groups": np.arange(400) // 2}
+    with pytest.raises(InputError, match="cannot be used with trials in groups") as error:
+        _check(Rows.of(y, v, *own.values()), "y_true")
+    assert error.value.argument == "sample_weight"
+    for left in ("sample_weight", "trials"):
+        _check(Rows.of(y, v, *(None if name == left else each for name, each in own.items())), "y_true")

@@ -139,3 +139,10 @@ def test_equal_weights_change_nothing_and_exposures_change_the_direction():
     assert "0.02 is too low: 2% rated, 4" in found.summary()
     with pytest.raises(InputError, match="sample_weight: has one value for events and another for all others"):
         grade_test(y, v, sample_weight=np.where(y == 1.0, 1.0, 10.0))
+
+
+@pytest.mark.parametrize(("weight", "grade"), [([0, 0, 1, 1], "A"), ([1, 2, 0, 0], "B")])
+def test_a_grade_without_weight_is_refused(weight, grade):
+    with pytest.raises(InputError, match=f"is 0 in all rows of grade '{grade}'") as error:
+        grade_test([1, 0, 1, 0], [0.1, 0.1, 0.2, 0.2], grades=["A", "A", "B", "B"], sample_weight=weight)
+    assert (error.value.argument, error.value.allowed) == ("sample_weight", "some weight in each grade")

@@ -248,3 +248,20 @@ def test_errors_that_are_alike_have_the_same_size_and_their_own_sides():
     low, high = _alike((y, y), (p, p + 0.35))  # off by 0.25, and by 0.1 the other way
     assert low - p == pytest.approx(0.175)
     assert high - (p + 0.35) == pytest.approx(-0.175)
+
+
+def test_a_function_of_single_outcomes_alone_takes_what_is_calibrated_to_have_no_error():
+    """With chances of its own, of an isotonic fit, of what noise hides, of what is alike: the first is the truth."""
+    errors = np.arange(24.0).reshape(3, 2, 4)
+    chance = np.array([0.2, 0.7])
+    four = (chance, chance / 2.0, chance / 4.0, chance / 8.0)
+
+    def of_outcomes(y, v):
+        if not np.isin(y, (0.0, 1.0)).all():
+            raise InputError("y_true", "is a rate")
+        return float(np.mean(y - v))
+
+    found = of_items._truth(of_outcomes, (chance, chance), (four, four), errors)
+    assert found.tolist() == [[0.0, *errors[:, k, 1:].mean(axis=0)] for k in range(2)]
+    of_rates = of_items._truth(lambda y, v: float(np.mean(v - y)), (chance, 2.0 * chance), (four, four), errors)
+    assert of_rates == pytest.approx(np.array([[0.0, 0.225, 0.3375, 0.39375], [0.45, 0.675, 0.7875, 0.84375]]))

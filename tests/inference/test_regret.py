@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import CalibrationSketch, InputError, monotone_decision_loss
+from calibrant.door.sample import Sample
 from calibrant.inference import regret_bounds
 from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.one_event import psi
 from calibrant.inference.bounds.regret import (
+    Cuts,
     Lines,
     _at,
     _at_units,
@@ -265,3 +267,19 @@ def test_the_level_of_a_bound_is_the_one_asked_for(options):
     found = [regret_bounds(np.arange(50) % 2, np.full(50, 0.1), level=level, **options) for level in (0.1, 0.2)]
     assert [each.level for each in found] == [0.1, 0.2]
     assert found[0].regret_interval.low < found[1].regret_interval.low
+
+
+def test_rows_that_would_decide_are_said_only_where_nothing_is_decided():
+    rng = np.random.default_rng(0)
+    v = rng.random(20_000)
+    y = rng.random(20_000) < v**2
+    sample = Sample.of_arrays(y.astype(float), v, None)
+    for limit, verdict in ((None, None), (0.3, "within"), (0.01, "beyond"), (0.025, "undecided")):
+        found = regret_bounds_from_sample(sample, 0.05, 0.25, limit)
+        assert found.verdict == verdict
+        assert (found.rows_needed is None) == (verdict != "undecided")
+    assert found.rows_needed > 20_000
+    cuts = Cuts.of(sample)
+    lost = float(max(each[0] for each in cuts.regret(np.array([0.25]))))
+    at_it = regret_bounds_from_sample(sample, 0.05, 0.25, lost)
+    assert (at_it.verdict, at_it.rows_needed) == ("undecided", None)  # no number of rows decides

@@ -357,3 +357,33 @@ def test_no_sample_breaks_it(sample):
         assume(False)
     assert 0 < result.pvalue <= 1
     assert np.isfinite(result.statistics).all()
+
+
+WEIGHTED = {"sample_weight": np.array([1.0, 2.0, 3.0]).repeat(100), "outcome_free_weights": True}
+
+
+@pytest.mark.parametrize("critical_value", ["theorem", "consistency_resampling"])
+@pytest.mark.parametrize("options", [WEIGHTED, {"trials": np.ones(300)}, {"groups": np.arange(300) // 2}])
+def test_only_labels_are_redrawn_of_rows_that_are_no_single_ones(critical_value, options):
+    with pytest.raises(InputError, match=f"is '{critical_value}', which is for independent single") as error:
+        tcal_test(*uniform(300), critical_value=critical_value, **options)
+    assert error.value.argument == "critical_value"
+
+
+def test_weighted_rows_are_corrected_as_others_are():
+    y_true, y_prob = uniform(300, power=1.3)
+    options = {"random_state": 0, "smoothness": 0.3, **WEIGHTED}  # one scale: nothing to correct
+    assert tcal_test(y_true, y_prob, correction="bonferroni", n_resamples=99, **options).pvalue == (
+        tcal_test(y_true, y_prob, correction="joint", n_resamples=99, **options).pvalue
+    )
+    several = {**options, "smoothness": None, "n_resamples": 599}
+    one, all_ = (tcal_test(y_true, y_prob, correction=each, **several) for each in ("bonferroni", "joint"))
+    assert one.pvalues == all_.pvalues
+    assert one.pvalue == min(1.0, len(one.scales) * min(one.pvalues))
+    assert min(all_.pvalues) < all_.pvalue < one.pvalue
+
+
+@pytest.mark.parametrize(("n", "cube"), [(1000, 10), (3375, 15), (999, 9), (1001, 10), (125, 5)])
+def test_the_number_of_bins_is_rounded_down_from_a_whole_root(n, cube):
+    """For smoothness 5/4 it is the cube root of the rows, which powers of floats can miss."""
+    assert smooth_scale(n, 2, 1.25) == cube

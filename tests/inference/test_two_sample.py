@@ -164,3 +164,14 @@ def test_what_does_not_apply_is_said_plainly(arguments, fault):
     with pytest.raises(InputError) as error:
         two_sample_calibration_test(**{"y_true": np.arange(100) % 2, "y_prob": y_prob, **arguments})
     assert error.value.argument == fault
+
+
+def test_three_classes_in_few_rows():
+    """Each class's rows against those drawn from its own predictions: rolled labels are found, right ones are not."""
+    rng = np.random.default_rng(3)
+    y_prob = rng.dirichlet([0.3, 0.3, 0.3], 240)
+    label = (rng.random(240)[:, None] >= np.cumsum(y_prob, axis=1)[:, :-1]).sum(axis=1)
+    options = {"random_state": 0, "smoothness": 1.0, "test": "chi_squared", "n_resamples": 299}
+    right, wrong = (two_sample_calibration_test(y, y_prob, **options) for y in (label, (label + 1) % 3))
+    assert (right.reject, wrong.reject) == (False, True)
+    assert len(wrong.two_sample_pvalues) == 3
