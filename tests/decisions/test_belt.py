@@ -6,11 +6,14 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint, minimize
+from scipy.special import expit
 from scipy.stats import chi2
 
 from calibrant import InputError
 from calibrant.decisions import belt, calibration_belt
-from calibrant.decisions.belt import quantile, survival
+from calibrant.decisions.belt import CalibrationBelt, quantile, survival
+from calibrant.decisions.cases import Cases
+from calibrant.decisions.line import LogitLine
 
 # 1 - givitiStatCdf(t, m, "external", .95) of R's givitiR 1.3 at t = 3, 8, 14, 20, 30.
 GIVITIR = {
@@ -210,6 +213,11 @@ def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
         assert [each.get_label() for each in whole.plot().get_lines()] == ["ideal", f"degree {whole.degree}"]
 
 
+# One event lies 2e-9 below one other row; all else is parted by 2e-4, so that the slope is some 1e5.
+_ODDS = [-2.0] * 3 + [-1e-4] * 3 + [-1e-9, 1e-9] + [1e-4] * 3 + [2.0] * 3
+NEARLY = [0] * 6 + [1, 0] + [1] * 6, expit(_ODDS)
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -218,6 +226,7 @@ def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
         (([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4]), "y_true: is separated by a cut"),
         (([0, 0, 0], [0.1, 0.2, 0.3]), "y_true: is separated by a cut"),
         (([0.5, 0, 1], [0.1, 0.2, 0.3]), "y_true: row 0 is 0.5"),
+        (NEARLY, "y_true: is nearly separated by a cut"),
     ],
 )
 def test_what_is_refused(columns, message):
@@ -228,3 +237,49 @@ def test_what_is_refused(columns, message):
 @pytest.mark.parametrize("statistic", [-1e-12, 0.0, 0.3, 0.9, 4.0])
 def test_of_one_degree_the_distribution_is_chi_square_s_with_two(statistic):
     assert survival(statistic, 1) == pytest.approx(min(1.0, chi2.sf(max(statistic, 0.0), 2)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "said"),
+    [
+        ((0.0, 0.1, 0.2), (0.3, 0.4, 0.9), "confidence nowhere does it leave the diagonal (7 rows)."),
+        ((0.2, 0.3, 0.4), (0.6, 0.7, 0.9), "confidence predictions are too low from 0.1 to 0.25 (7 rows)."),
+        ((0.0, 0.1, 0.2), (0.3, 0.2, 0.4), "confidence predictions are too high from 0.25 to 0.5 (7 rows)."),
+        ((0.2, 0.1, 0.6), (0.6, 0.7, 0.9), "predictions are too low from 0.1 to 0.1 and from 0.5 to 0.5 (7 rows)."),
+        ((0.2, 0.1, 0.2), (0.6, 0.7, 0.4), "too low from 0.1 to 0.1 and too high from 0.5 to 0.5 (7 rows)."),
+    ],
+)
+def test_it_says_where_the_belt_leaves_the_diagonal(lower, upper, said):
+    at, lower, upper = (np.array(each) for each in ((0.1, 0.25, 0.5), lower, upper))
+    belt = CalibrationBelt(1, np.array([0.0, 1.0]), 0.0, 1.0, False, at, at, lower, upper, 0.05, 7, 0)
+    assert belt.summary().endswith(said)
+    assert ("too low" in belt.summary()) == bool((lower > at).any())
+
+
+@pytest.mark.parametrize("begun", [(0.0, 0.0), (0.0, 8.0), (-6.0, 3.0)])
+def test_the_fit_ends_where_the_likelihood_is_level_wherever_it_began(begun):
+    """From far away whole steps go too far, and are halved."""
+    y, v = drawn(200, 0)
+    line = LogitLine.of(Cases.read(y, v))
+    features = belt._Powers.of(line).features(line.odds, 1)
+    theta, low = belt._fit(line, features, np.array(begun))
+    odds = theta @ features
+    assert features @ (line.mass * (expit(odds) - line.rate)) == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert low == pytest.approx(line.mass @ (np.logaddexp(0.0, odds) - line.rate * odds))
+
+
+@pytest.mark.parametrize(("n", "kept"), [(1024, True), (1025, False)])
+def test_up_to_1024_predictions_none_are_pooled(n, kept):
+    """The first is far from all others, so that their log-odds differ by less than a range is wide."""
+    v = expit(np.append(-30.0, np.linspace(0.0, 1e-3, n - 1)))
+    line = LogitLine.of(Cases.read((np.arange(n) % 2).astype(float), v))
+    assert (belt._pooled(line).odds.size == n) == kept
+
+
+def test_places_are_as_many_even_in_log_odds_as_even_in_rank():
+    _, v = drawn(101, 3)
+    odds = np.sort(np.log(v / (1.0 - v)))
+    line = LogitLine.of(Cases.read(np.arange(101) % 2 + 0.0, v))
+    ranked = np.quantile(odds, (np.arange(30) + 0.5) / 30, method="hazen")  # interpolates between the rows' mid-ranks
+    even = odds[0] + (odds[-1] - odds[0]) * np.arange(31) / 30
+    assert belt._grid(line) == pytest.approx(np.sort(np.append(even, ranked)), abs=1e-12)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from calibrant import InputError, decision_curve
 from calibrant.decisions.cases import Cases
+from calibrant.decisions.curve import DecisionBand
 from tests.oracles import decision_loss as oracle
 from tests.strategies import examples, samples
 
@@ -175,3 +176,17 @@ def test_equal_weights_and_single_groups_give_the_same_width():
 def test_what_is_refused(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+@pytest.mark.parametrize(
+    ("lower", "said"),
+    [
+        ((-0.1, 0.0, -0.2), "At none of 3 thresholds is the net benefit above 0 with 95% confidence for all."),
+        ((0.1, -0.1, -0.2), "The net benefit is above 0 at 1 of 3 thresholds, from 0.1 to 0.1, with 95% confidence"),
+        ((0.5, 0.1, -0.2), "The net benefit is above 0 at 2 of 3 thresholds, from 0.1 to 0.25, with 95% confidence"),
+    ],
+)
+def test_a_band_says_where_acting_is_surely_worth_something(lower, said):
+    lower = np.array(lower)
+    band = DecisionBand(np.array([0.1, 0.25, 0.5]), lower + 0.1, lower, lower + 0.2, 0.05, 199)
+    assert band.summary().startswith(said)

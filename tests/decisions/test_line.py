@@ -1,5 +1,7 @@
 """The line through log-odds: what weights and groups make of its variance, by leaving each unit out."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -8,8 +10,21 @@ from calibrant import InputError
 from calibrant.decisions import cases as of_cases
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.flexible import _stretched
-from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, observed_expected, robust_scales
+from calibrant.decisions.line import (
+    Estimate,
+    GroupLine,
+    LogitLine,
+    _solved,
+    group_line,
+    in_the_large,
+    intercept_and_slope,
+    interval,
+    observed_expected,
+    robust_scales,
+)
 from calibrant.decisions.unseen import weight_shift
+from calibrant.door.ends import Interval
+from calibrant.door.rows import Rows
 
 
 def cases(n, seed, groups, weighted):
@@ -161,3 +176,122 @@ def test_the_shift_of_weights_is_what_their_squares_add_to_the_log_odds():
     shares = [(mass * y).sum() / mass.sum() for mass in (w**2, w)]
     assert weight_shift(held) == pytest.approx(logit(shares[0]) - logit(shares[1]), abs=1e-9)
     assert weight_shift(Cases(y, np.full(5, 0.3), None, None, None)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("bend", "slope", "step"),
+    [
+        ([[4.0, 1.0], [1.0, 2.0]], [3.0, -1.0], [1.0, -1.0]),
+        ([[4.0]], [3.0], [0.75]),
+        ([[1.0, 1.0], [1.0, 1.0]], [3.0, -1.0], [3e6, -1e6]),  # no curvature one way: along the slope, far
+        ([[0.0, 0.0], [0.0, 0.0]], [3.0, -1.0], [3e6, -1e6]),
+        ([[0.0]], [-2.0], [-1e100]),
+    ],
+)
+def test_newton_s_step_solves_for_the_slope_and_follows_it_where_nothing_bends(bend, slope, step):
+    assert _solved(np.array(bend), np.array(slope)) == pytest.approx(step)
+
+
+@pytest.mark.parametrize(
+    ("value", "slope", "end"),
+    [
+        (lambda t: 2.0 * t * t, lambda t: 4.0 * t, 1.0),
+        (lambda t: math.cosh(t) - 1.0, math.sinh, math.acosh(3.0)),
+        (abs, lambda t: math.copysign(1.0, t), 2.0),  # a step of Newton's goes beyond the bracket
+        (lambda t: 2.0 - 2.0 * math.exp(-t * t), lambda t: 4.0 * t * math.exp(-t * t), math.inf),  # never above 2
+    ],
+)
+@pytest.mark.parametrize("start", [0.0, 0.3])
+def test_ends_lie_where_twice_the_profile_is_what_is_allowed_above_its_lowest(value, slope, end, start):
+    def profile(t):
+        return 5.0 + value(t), slope(t), 0.0
+
+    assert interval(profile, 5.0, start, 4.0, 50.0) == pytest.approx((-end, end), rel=1e-9)
+    beyond = interval(profile, 5.0, start, 4.0, 0.9)
+    assert beyond == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("v", "y", "apart"),
+    [
+        ((0.2, 0.3, 0.6), (0, 0, 1), 1.0),
+        ((0.2, 0.6, 0.6), (0, 0, 1), 1.0),  # one prediction has both outcomes
+        ((0.2, 0.3, 0.6), (1, 0, 0), -1.0),
+        ((0.2, 0.2, 0.6), (1, 0, 0), -1.0),
+        ((0.2, 0.3, 0.6), (0, 1, 0), 0.0),
+        ((0.2, 0.3, 0.6), (0, 0, 0), math.nan),
+        ((0.2, 0.3, 0.6), (1, 1, 1), math.nan),
+        ((0.4, 0.4), (0, 1), math.nan),
+    ],
+)
+def test_a_cut_tells_events_from_others(v, y, apart):
+    assert LogitLine.of(Cases.read(y, v)).separated() == pytest.approx(apart, nan_ok=True)
+
+
+def test_without_predictions_between_0_and_1_there_is_no_line():
+    assert LogitLine.of(Cases.read([0, 1, 1], [0.0, 1.0, 0.0])) is None
+    assert LogitLine.of(Cases.read([0, 1, 1], [0.0, 1.0, 0.3], [1.0, 1.0, 0.0])) is None
+    assert LogitLine.of(Cases.read([0, 1, 1], [0.0, 1.0, 0.3])).odds == pytest.approx([logit(0.3)])
+
+
+@pytest.mark.parametrize(("groups", "weighted"), [(None, True), (12, False), (12, True)])
+def test_where_all_is_decided_variances_are_what_weights_say(groups, weighted):
+    """Sixty log-odds away no row is left that bends the likelihood."""
+    held = cases(60, 1, groups, weighted)
+    inside = (held.v > 0.0) & (held.v < 1.0)
+    w = inside * (np.ones(60) if held.w is None else held.w)
+    size = w if held.unit is None else np.bincount(held.unit, w)
+    scales = robust_scales(held, LogitLine.of(held))
+    assert scales((60.0, 1.0), (0, 1)) == pytest.approx(np.full(2, (size**2).sum() / size.sum()))
+
+
+def in_groups(n_groups, size, v=None):
+    rng = np.random.default_rng(0)
+    n = n_groups * size
+    v = rng.uniform(0.2, 0.8, n) if v is None else np.full(n, v)
+    return (rng.random(n) < v).astype(float), v, np.repeat(np.arange(n_groups), size)
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "size", "v", "there"),
+    [
+        (20, 10, None, True),
+        (5, 40, None, False),  # fewer than six
+        (200, 2, None, False),  # enough for signs
+        (20, 10, 1.0, False),  # no log-odds
+    ],
+)
+def test_groups_that_are_few_but_not_too_few_have_a_line(n_groups, size, v, there):
+    y, v, group = in_groups(n_groups, size, v)
+    found = group_line(Rows.of(y, v, groups=group), 0.05)
+    assert (found is not None) == there
+    if there:
+        held = Cases.read(y, v, None, None, group)
+        assert (found.worth, found.what, found.level) == (*held.worth, 0.05)
+        line, scales = LogitLine.of(held.single()), robust_scales(held.single(), LogitLine.of(held))
+        allowed = held.normal_quantile(0.025) ** 2  # half of the level each
+        assert found.calibration_slope == intercept_and_slope(line, allowed, scales)[1]
+        assert 0.4 < found.calibration_slope.value < 1.6
+    assert group_line(Rows.of(y, v), 0.05) is None
+    assert group_line(None, 0.05) is None
+
+
+def test_a_row_of_trials_counts_in_a_group_s_line_as_so_many_rows_of_its_weight():
+    y, v, group = in_groups(20, 4)
+    trials, w = np.tile([1.0, 3.0], 40), np.tile([1.0, 1.0, 0.5, 0.5], 20)
+    for weight in (None, w):
+        whole = group_line(Rows.of(y, v, weight, trials, group), 0.05)
+        times = trials.astype(int)
+        each = None if weight is None else np.repeat(weight, times)
+        apart = group_line(Rows.of(*(np.repeat(x, times) for x in (y, v)), each, None, np.repeat(group, times)), 0.05)
+        assert whole.worth == pytest.approx(apart.worth)
+        assert whole.calibration_slope.value == pytest.approx(apart.calibration_slope.value)
+        assert tuple(whole.observed_expected.interval) == pytest.approx(tuple(apart.observed_expected.interval))
+
+
+def test_a_group_s_line_says_its_level_in_events_or_in_right_rows():
+    line = GroupLine(Estimate(0.68, Interval(0.584, 0.786)), Estimate(0.6, Interval(0.42, 0.78)), 19.7, "events", 0.05)
+    assert line.level_in_words(False) == "for every 100 events predicted 68 happened, likely 58 to 79"
+    assert line.level_in_words(True) == "for every 100 right rows predicted 68 were right, likely 58 to 79"
+    assert (line.of_what(False), line.of_what(True)) == ("events", "right rows")
+    assert Estimate(0.123456, Interval(0.0123456, math.inf)).summary() == "0.1235 (0.01235 to inf)"

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from calibrant import corp_decomposition, murphy_diagram
+from calibrant.decisions.murphy import Cost, _told_apart, acting_from, cost_from_sample, threshold_in_words
+from calibrant.door.ends import Interval
+from calibrant.door.sample import Sample
 from tests.oracles import decision_loss as oracle
 from tests.strategies import examples, samples
 
@@ -60,3 +63,86 @@ def test_one_outcome_has_no_area_and_pictures_are_drawn():
     ]
     assert found.plot().get_ylabel() == "mean elementary score"
     assert "Area under the ROC curve" in found.summary()
+
+
+@pytest.mark.parametrize(
+    ("threshold", "cut", "least", "told"),
+    [
+        (0.25, 0.5, 3, ("0.25", "acting from 0.5 on")),
+        (0.25, np.inf, 3, ("0.25", "acting on none")),
+        (0.123456, 0.123459, 3, ("0.123456", "acting from 0.123459 on")),
+        (0.123456, np.inf, 6, ("0.123456", "acting on none")),
+        (0.5, np.nextafter(0.5, 1.0), 3, ("0.5", "acting from 0.5000000000000001 on")),
+        (5e-324, 0.4, 3, ("just above 0", "acting from 0.4 on")),
+        (5e-324, np.inf, 6, ("just above 0", "acting on none")),
+        (np.finfo(float).tiny, 0.4, 3, ("2.23e-308", "acting from 0.4 on")),
+    ],
+)
+def test_a_threshold_and_a_cut_are_told_in_digits_that_tell_them_apart(threshold, cut, least, told):
+    assert _told_apart(threshold, cut, least) == told
+
+
+def test_cuts_and_thresholds_in_words():
+    assert [acting_from(cut) for cut in (np.inf, 1.0, 0.9999, 0.25)] == [
+        "acting on none",
+        "acting from 1 on",
+        "acting from just below 1 on",
+        "acting from 0.25 on",
+    ]
+    assert [threshold_in_words(t) for t in (0.0, 5e-324, np.finfo(float).tiny, 0.12345)] == [
+        "0",
+        "just above 0",
+        "2.23e-308",
+        "0.123",
+    ]
+    assert threshold_in_words(0.12345, 5) == "0.12345"
+
+
+def cost(lost, ends, *, worst, cut=0.5, threshold=0.25):
+    return Cost(threshold, worst, lost, cut, None if ends is None else Interval(*ends), 0.05).summary()
+
+
+IN_WORDS = "per row, a missed event counting 1 - t and a needless action t at threshold t (95% confidence)."
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        # A hundredth, in needless actions of a quarter each, is 40 in 1,000 rows; in missed events of 3/4, 13.
+        ((0.01, None, False), "needless actions), acting from 0.25 on loses as much as 40 needless actions in 1,000 "),
+        ((0.01, (0.005, 0.02), False), "In the population it is at least 20 and at most 80 (95% confidence)."),
+        ((0.01, (0.0, 0.02), False), "In the population it is at most 80 (95% confidence)."),
+        ((0.0, (0.0, 0.02), False), "In the population another is better by at most 0.02 per row (95% confidence)."),
+        ((0.01, (0.005, 0.02), True), f"some threshold costs at least 0.005 and none more than 0.02 {IN_WORDS}"),
+        ((0.01, (0.0, 0.02), True), f"In the population no threshold costs more than 0.02 {IN_WORDS}"),
+        ((0.0, None, False), "At the threshold 0.25 no other cut is better on these rows."),
+        ((0.0, None, True), "At no threshold is another cut better on these rows."),
+        (
+            (0.01, None, True),
+            "The costliest threshold is 0.25 (a missed event being worth 3 needless actions): a",
+        ),
+        ((0.01, None, True, 0.1), "as much as 13 missed events in 1,000 rows, against acting from 0.1 on."),
+    ],
+)
+def test_a_cost_is_told_in_the_error_that_the_best_cut_avoids(given, said):
+    lost, ends, worst, *cut = given
+    summary = cost(lost, ends, worst=worst, **({"cut": cut[0]} if cut else {}))
+    assert said in summary
+    assert ("population" in summary) == (ends is not None)
+    assert summary == summary.rstrip()
+
+
+@pytest.mark.parametrize(
+    ("y", "v", "threshold", "lost"),
+    [
+        ((1, 0), (0.4, 0.4), np.nextafter(0.4, 1.0), 0.1),  # just above 0.4 an event worth 0.6 is missed for 0.4
+        ((0, 1), (0.9, 0.9), 0.9, 0.4),  # at 0.9 a needless action is worth 0.9, for an event of 0.1
+        ((1, 0), (0.2, 0.4), np.nextafter(0.2, 1.0), 0.4),  # all of an event's worth, 0.8 of two rows
+        ((1, 1), (5e-324, 1.0), np.nextafter(5e-324, 1.0), 0.5),
+        ((0, 1), (1.0, 1.0), 0.0, 0.0),  # no prediction is below 1
+    ],
+)
+def test_the_costliest_threshold_is_a_prediction_or_just_above_one(y, v, threshold, lost):
+    found = cost_from_sample(Sample.from_columns(y, v), 0.05, with_bounds=False)
+    assert (found.worst, found.regret_interval, found.threshold) == (True, None, threshold)
+    assert found.lost == pytest.approx(lost)
