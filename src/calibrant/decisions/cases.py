@@ -77,15 +77,17 @@ class Cases:
     @property
     def effective_units(self) -> float:
         """Number of draws of equal weight with the same variance (Kish)."""
-        share = self.by_unit(self.weight)
-        return 1.0 / float((share**2).sum())
+        return self._effective(np.ones(self.v.size))
 
     @cached_property
     def effective_outcomes(self) -> tuple[float, float]:
         """The same of draws with events, counted by their events, and of draws with other rows."""
-        sums = [self.by_unit(self.weight * share) for share in (self.y, 1.0 - self.y)]
-        events, others = (float(each.sum()) ** 2 / max(float((each**2).sum()), 1e-300) for each in sums)
-        return events, others
+        return self._effective(self.y), self._effective(1.0 - self.y)
+
+    def _effective(self, share: FloatArray) -> float:
+        """Kish's number of draws that these shares of rows come from; of equal draws exactly their number."""
+        sums = self.by_unit(share if self.w is None else self.w / self.w.max() * share)
+        return float(sums.sum()) ** 2 / max(float((sums**2).sum()), 1e-300)
 
     @property
     def worth(self) -> tuple[float, Literal["rows", "events", "non-events"]]:
