@@ -292,6 +292,27 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "2",
         "n_segments = most_segments(resolution, (1 + rates) * MOST_BYTES, weighted=rates) if by else 1",
     ): "how many segments have a place in one scan: the sums of each are the same in the next",
+    ("segments/candidates.py", "form", "continue", "pass"): (
+        "an order of rows of which no segment takes a part: ends of later ones count from behind it"
+    ),
+    ("decisions/line.py", "group_line", "1.0", "1.25"): (
+        "all weights times one number: the likelihood and what it may rise by are as many times as large"
+    ),
+    ("decisions/belt.py", "", "100", "101"): "a limit of Newton's steps, of which some ten are taken",
+    ("decisions/line.py", "", "100", "101"): "a limit of Newton's steps, of which some ten are taken",
+    ("decisions/belt.py", "quantile", "60.0", "75.0"): "a bracket that holds the one root: a wider one does as well",
+    (
+        "decisions/line.py",
+        "least",
+        "1.0",
+        "1.25",
+        "most = 1.0 + 2.0 * float(np.abs(at[index]).max())  # where all is decided curvature says nothing",
+    ): (
+        "how far one step of Newton's may go; steps end at the one optimum, or so far out that nothing is left to gain"
+    ),
+    ("decisions/clinical.py", "c_statistic", "700", "701"): (
+        "log-odds beyond 700 are cut so that no exponential overflows; either way the end is within 1e-300 of 0 or is 1"
+    ),
     ("door/arguments.py", "check_level", "1.0", "1.25", "sure = level if level < 1.0 else level / 100.0"): (
         "from 1 to 1.25 neither is a confidence above one half"
     ),

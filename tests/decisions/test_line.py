@@ -295,3 +295,30 @@ def test_a_group_s_line_says_its_level_in_events_or_in_right_rows():
     assert line.level_in_words(True) == "for every 100 right rows predicted 68 were right, likely 58 to 79"
     assert (line.of_what(False), line.of_what(True)) == ("events", "right rows")
     assert Estimate(0.123456, Interval(0.0123456, math.inf)).summary() == "0.1235 (0.01235 to inf)"
+
+
+@pytest.mark.parametrize("rising", [True, False])
+@pytest.mark.parametrize(
+    ("v", "side"), [((0.1, 0.2, 0.3, 0.4), 1.0), ((0.6, 0.7, 0.8, 0.9), -1.0), ((0.2, 0.3, 0.6, 0.7), 0.0)]
+)
+def test_a_cut_leaves_the_slope_open_on_one_side_and_the_intercept_unless_log_odds_of_0_can_be_the_cut(v, side, rising):
+    """Events above a cut below 1/2: as the slope rises to infinity so does the intercept, and above 1/2 it falls."""
+    y = np.array([0.0, 0.0, 1.0, 1.0])
+    line = LogitLine.of(Cases.read(y if rising else 1.0 - y, v))
+    intercept, slope = intercept_and_slope(line, 3.84, lambda *_: None)
+    way = 1.0 if rising else -1.0
+    assert slope.value == way * math.inf
+    assert [math.isinf(end) for end in slope.interval] == [not rising, rising]
+    if side:
+        assert intercept.value == way * side * math.inf
+        assert [math.isinf(end) for end in intercept.interval] == [way * side < 0.0, way * side > 0.0]
+    else:
+        assert math.isnan(intercept.value)
+        assert tuple(intercept.interval) == (-math.inf, math.inf)
+
+
+def test_of_one_outcome_or_one_prediction_neither_slope_nor_intercept_is_known():
+    for y, v in (((1, 1, 1), (0.2, 0.3, 0.6)), ((0, 0, 0), (0.2, 0.3, 0.6)), ((0, 1, 1), (0.3, 0.3, 0.3))):
+        for found in intercept_and_slope(LogitLine.of(Cases.read(y, v)), 3.84, lambda *_: None):
+            assert math.isnan(found.value)
+            assert tuple(found.interval) == (-math.inf, math.inf)

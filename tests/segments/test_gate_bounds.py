@@ -10,6 +10,7 @@ import pytest
 
 from calibrant import InputError, Interval
 from calibrant.kernels import sketching
+from calibrant.segments import gate_bounds
 from calibrant.segments.gate_bounds import (
     BoundedSegment,
     BoundedSegments,
@@ -34,8 +35,8 @@ from calibrant.tables.frames import OpenedFrame
         (0.01, (-0.09, 0.07), (-0.07, 0.02), (0.08 / 0.03) ** 2),
         (0.0, (-0.05, 0.05), (-0.04, 0.04), 2.0**2),
         # 0.04 above the nearer end, and 0.03 above the limit.
-        (0.05, (0.01, 0.09), (0.02, 0.08), (4.0 / 3.0) ** 2),
-        (-0.05, (-0.09, -0.01), (-0.08, -0.02), (4.0 / 3.0) ** 2),
+        (0.05, (0.01, 0.29), (0.02, 0.08), (4.0 / 3.0) ** 2),
+        (-0.05, (-0.29, -0.01), (-0.08, -0.02), (4.0 / 3.0) ** 2),
         (0.05, (0.03, 0.07), (0.03, 0.07), 1.1),  # an estimate is no finer
         (0.02, (-0.05, 0.09), (-0.04, 0.08), math.inf),  # no number of rows tells the limit from itself
         (-0.02, (-0.09, 0.05), (-0.08, 0.04), math.inf),
@@ -233,3 +234,29 @@ def test_sums_that_leave_rows_out_have_no_gate(n_rows):
     assert (found is None) == (n_rows > 60.0)
     if found is not None:
         assert (found.verdict, found.n_rows) == ("within", 60)
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "level", "n_resamples", "drawn"),
+    [
+        (0.26, 0.05, 999, [199]),  # at least 51 of 199 draws are as extreme, and so 51 of 999: 0.052
+        (0.25, 0.05, 999, [199, 999]),
+        (0.26, 0.05, 199, [199]),
+        (0.26, 0.05, 200, [199]),
+        (1.0, 0.00505, 999, [999]),  # of 199 draws none as extreme would be 0.00505 of the redraws' share
+        (1.0, 0.00506, 999, [199]),
+    ],
+)
+def test_after_the_first_199_draws_no_others_are_made_that_could_call_nothing_off(
+    pvalue, level, n_resamples, drawn, monkeypatch
+):
+    asked = []
+
+    def searched(_rows, _features, search, _followed):
+        asked.append(search.n_resamples)
+        return None, SimpleNamespace(chosen=[(0,)], values=[(0,)]), SimpleNamespace(pvalue=np.array([pvalue]))
+
+    monkeypatch.setattr(gate_bounds, "searched", searched)
+    held = OfRows(None, [], SimpleNamespace(chosen=[(0,)], values=[(0,)]), None, None)
+    assert held.called_off(Search(level=level, n_resamples=n_resamples)) == []
+    assert asked == drawn
