@@ -146,3 +146,73 @@ def test_what_is_drawn_does_not_depend_on_how_much_is_drawn_at_once(lanes):
     whole = joint.excesses(np.uint64(7), 1, 70)
     parts = [joint.excesses(np.uint64(7), 1 + at, min(lanes, 70 - at)) for at in range(0, 70, lanes)]
     np.testing.assert_allclose(np.hstack(parts), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_rows_that_are_predicted_with_certainty_do_not_tell_what_others_of_their_outcome_weigh(outcome):
+    """All rows of an outcome are certain: among the others no weight of that outcome can be drawn again."""
+    rng = np.random.default_rng(0)
+    y, v = np.repeat([outcome, 1 - outcome], 60), np.r_[np.full(60, 1.0 * outcome), rng.uniform(0.1, 0.4, 60)]
+    what = "with" if outcome else "without"
+    said = f"make rows {what} the event predicted above 0 and below 1 worth 0 equal ones"
+    with pytest.raises(InputError, match=f"^sample_weight: {said}"):
+        JointRows.of(Rows.of(y, v, rng.uniform(1.0, 2.0, 120)))
+    with pytest.raises(InputError, match=said):
+        calibration_test(y, v, sample_weight=rng.uniform(1.0, 2.0, 120), n_resamples=39)
+    # Rows that were sampled by outcome are known to weigh 1 over the fraction, which is here over the largest.
+    joint = JointRows.of(Rows.of(y, v, sampling_fractions={0: 0.1, 1: 1.0}))
+    drawn = joint.weights(np.uint64(3), 1, 20)
+    assert {each.round(9) for each in np.unique(drawn)} == {-1.0, 0.1}
+    assert set(joint.weights_of(np.full(60, outcome), rng).round(9)) == {0.1 if outcome else 1.0}
+    v, q = joint.prediction, joint.chance
+    variance = q * (0.1 * (1.0 - v)) ** 2 + (1.0 - q) * v**2
+    assert joint.spread**2 * q * (1.0 - q) == pytest.approx(variance)
+
+
+def test_weights_by_outcome_are_its_mean_weight_everywhere():
+    y, v = np.tile([0, 1], 60), np.linspace(0.05, 0.95, 120)
+    joint = JointRows.of(Rows.of(y, v, sampling_fractions={0: 0.25, 1: 0.5}))
+    assert joint.mean == pytest.approx(np.outer([1.0, 0.5], np.ones(120)))
+    assert joint.weight == pytest.approx(np.where(joint.outcome == 1, 0.5, 1.0))
+
+
+def test_neighbours_are_ten_on_each_side_of_the_same_outcome_and_at_the_ends_the_nearest_twenty():
+    y, v, w = telling(np.random.default_rng(0), 300)
+    joint = JointRows.of(Rows.of(y, v, w))
+    ratio, start, width = joint.neighbours
+    for outcome in (0, 1):
+        own = np.flatnonzero(joint.outcome == outcome)
+        first = 0 if outcome == 0 else int((joint.outcome == 0).sum())
+        assert width[outcome] == min(20, own.size)
+        assert ratio[first : first + own.size] == pytest.approx(joint.weight[own] / joint.mean[outcome, own])
+        for row in range(0, 300, 7):
+            before = int((own < row).sum())
+            begin = max(0, min(before - 10, own.size - width[outcome]))
+            assert start[outcome, row] == first + begin
+
+
+def test_the_spread_of_a_row_has_the_variance_of_its_excess():
+    """The excess is w (y - v), of an outcome drawn at the chance in the file and a weight like those of its outcome."""
+    y, v, w = telling(np.random.default_rng(3), 200)
+    joint = JointRows.of(Rows.of(y, v, w))
+    v, q = joint.prediction, joint.chance
+    variance = np.zeros(200)
+    for outcome, chance in ((0, 1.0 - q), (1, q)):
+        own = joint.outcome == outcome
+        square = np.mean((joint.weight[own] / joint.mean[outcome, own]) ** 2)
+        variance += chance * square * (joint.mean[outcome] * (outcome - v)) ** 2
+    assert joint.spread**2 * q * (1.0 - q) == pytest.approx(variance)
+
+
+def test_the_mean_weight_is_a_line_in_the_log_odds_fitted_by_its_equations():
+    rng = np.random.default_rng(0)
+    v, noise = rng.uniform(0.02, 0.98, 200), rng.exponential(1.0, 200)
+    odds = np.log(v / (1.0 - v))
+    mean = mean_weight(v, np.exp(0.3 + 0.7 * odds) * noise)
+    slope = np.diff(np.log(mean)[[0, 1, 2]]) / np.diff(odds[[0, 1, 2]])
+    assert slope[0] == pytest.approx(slope[1])
+    left = np.exp(0.3 + 0.7 * odds) * noise / mean - 1.0
+    assert left.sum() == pytest.approx(0.0, abs=1e-6)
+    assert (left * odds).sum() == pytest.approx(0.0, abs=1e-6)
+    assert mean_weight(np.full(4, 0.3), np.array([1.0, 2.0, 3.0, 6.0])) == pytest.approx(np.full(4, 3.0))
+    assert mean_weight(v, np.exp(2.0 * odds)) == pytest.approx(np.exp(2.0 * odds))  # from far away

@@ -230,8 +230,10 @@ def effective(weight: FloatArray) -> float:
     return float(share.sum()) ** 2 / float((share * share).sum())
 
 
-def check_effective(outcome: IntArray, weight: FloatArray) -> None:
+def check_effective(outcome: IntArray, weight: FloatArray, among: str = "") -> None:
     """Refuse weighted rows where too few of an outcome count, in effect, for their weights to be drawn again.
+
+    `among` says of all rows which these are.
 
     Raises InputError if an outcome has fewer than about ten effective rows.
     """
@@ -240,7 +242,7 @@ def check_effective(outcome: IntArray, weight: FloatArray) -> None:
         if rows < LEAST_EFFECTIVE:
             raise InputError(
                 "sample_weight",
-                f"make rows {what} the event worth {rows:.3g} equal ones ((sum w)^2 / sum w^2), and "
+                f"make rows {what} the event{among} worth {rows:.3g} equal ones ((sum w)^2 / sum w^2), and "
                 f"{LEAST_EFFECTIVE:g} are needed, for weights may tell outcomes",
                 allowed=Ways(
                     "give more rows, or outcome_free_weights=True if weights tell no outcomes at a given prediction",

@@ -16,6 +16,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
+from calibrant.door.weights import check_effective
 from calibrant.kernels.calibration import draw_jointly
 from calibrant.kernels.sums import dot
 
@@ -44,12 +45,14 @@ class JointRows:
     def of(cls, rows: Rows, prediction: FloatArray | None = None) -> JointRows:
         """Take rows whose weights may tell outcomes, calibrated at these predictions or at their own.
 
-        Raises InputError if too few rows of an outcome count.
+        Raises InputError if too few rows of an outcome count, also among those whose outcome is not certain.
         """
         assert rows.weight is not None
         rows.tested  # noqa: B018  # refuses
         v = rows.y_prob if prediction is None else prediction
         used = np.flatnonzero(rows.mask & (v > 0.0) & (v < 1.0))
+        if used.size and rows.fractions is None:
+            check_effective(rows.y_true[used], rows.weight[used], among=" predicted above 0 and below 1")
         used = used[np.lexsort((rows.weight[used], rows.y_true[used], rows.y_prob[used], v[used]))]
         shuffled = np.random.default_rng(_TIES).random(used.size)
         used = used[np.lexsort((shuffled, v[used]))]
@@ -71,11 +74,13 @@ class JointRows:
         ratio = self.weight / self.mean[self.outcome, np.arange(self.outcome.size)]
         events = self.outcome == 1
         before = np.stack([np.cumsum(~events) - ~events, np.cumsum(events) - events])
-        size = np.array([np.count_nonzero(~events), np.count_nonzero(events)])
+        # An outcome that no row has is drawn with its mean weight.
+        ratios = [ratio[each] if each.any() else np.ones(1) for each in (~events, events)]
+        size = np.array([each.size for each in ratios])
         width = np.minimum(2 * NEIGHBOURS, size)
         start = np.clip(before - NEIGHBOURS, 0, (size - width)[:, None])
         start[1] += size[0]
-        return np.concatenate([ratio[~events], ratio[events]]), start, width
+        return np.concatenate(ratios), start, width
 
     @cached_property
     def excess(self) -> FloatArray:
