@@ -186,3 +186,9 @@ def test_tasks_measure_all_but_what_other_tasks_do(monkeypatch):
     monkeypatch.setattr(registry, "measures", lambda: measures)
     ahead._measures(None)
     assert asked == ["other"]
+
+
+def test_what_acting_costs_is_compiled_ahead_only_where_it_is_printed():
+    names = {everything: [task.__name__ for task in ahead._tasks(everything)] for everything in (True, False)}
+    assert [name for name in names[True] if name != "_cost"] == names[False]
+    assert names[True].count("_cost") == 1

@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 import calibrant
 from calibrant import progress as told
-from calibrant.cli.app import MOST_FILES, _proved_wrong, app
-from calibrant.cli.demo import kept, trained
+from calibrant.cli.app import MOST_FILES, _open_files, _proved_wrong, app
+from calibrant.cli.demo import kept, predictions, trained
 from calibrant.cli.options import _AsTheyAre, check_target
-from calibrant.door.errors import FileError
+from calibrant.door.errors import FileError, InputError
+from calibrant.door.request import AuditRequest
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -551,3 +552,81 @@ def test_without_a_name_every_table_is_listed_and_no_option_has_an_effect():
     refused = CliRunner().invoke(app, ["reproduce", "--quick"])
     assert refused.exit_code == 2
     assert "--quick: has no effect without NAME: all names are listed" in refused.output
+
+
+def test_what_is_asked_for_before_a_command_or_instead_of_one_is_told_and_nothing_else(tmp_path):
+    asked = run("--version")
+    assert (asked.exit_code, asked.output) == (0, f"calibrant {calibrant.__version__}\n")
+    helped = run("audit", "--help", "--html", tmp_path / "page.html")
+    assert helped.exit_code == 0
+    assert "Usage: " in helped.stdout
+    assert not (tmp_path / "page.html").exists()  # help is no audit without a result
+
+
+@pytest.mark.parametrize(("reject", "code"), [(False, 0), (True, 1)])
+def test_an_audit_ends_with_1_where_a_period_proves_predictions_wrong(rows, monkeypatch, reject, code):
+    periods = (SimpleNamespace(reading=SimpleNamespace(reject=reject), since_reference=None),)
+    result = SimpleNamespace(audits=(SimpleNamespace(periods=periods),), to_json=lambda: "told")
+    monkeypatch.setattr("calibrant.cli.app._audit_inputs", lambda *_: (result, []))
+    done = run("audit", rows, "--drift", "day", "--json")
+    assert (done.exit_code, done.stdout) == (code, "told\n")
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_all_rows_of_an_audit_are_other_ones_where_that_is_said(rows, distinct):
+    request = AuditRequest(distinct=distinct)
+    assert [table.distinct for table in _open_files([str(rows)] * 2, None, request)] == [distinct] * 2
+
+
+@pytest.mark.parametrize(("seed", "stage"), [(0, "Reading"), (1, "Training")])
+def test_the_demo_trains_models_where_no_predictions_of_the_seed_came_along(tmp_path, monkeypatch, seed, stage):
+    stages = []
+
+    class Stages(told.Progress):
+        def __call__(self, said):
+            stages.append(said)
+
+    def ends(_seed, _progress):
+        raise InputError("seed", "is as far as this test goes")
+
+    monkeypatch.setattr("calibrant.cli.ahead.compile_beside", lambda *_, **__: None)
+    monkeypatch.setattr("calibrant.cli.app.Progress", Stages)
+    monkeypatch.setattr("calibrant.cli.app.comparison", ends)
+    assert run("demo", "--folder", tmp_path, "--seed", seed).exit_code == 2
+    assert stages == [stage]
+    monkeypatch.setattr("calibrant.cli.demo.trained", lambda of: f"trained for {of}")
+    found = predictions(seed)
+    assert found == f"trained for {seed}" if seed else list(found[1]) == list(kept()[1])
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "said"),
+    [("calibrant_papers", 2, "in a checkout: pip install -e papers"), ("calibrant_papers.registry", 70, "unforeseen")],
+)
+def test_that_papers_are_not_installed_is_said_of_nothing_else_that_is_missing(monkeypatch, module, code, said):
+    papers = pytest.importorskip("calibrant_papers")
+    monkeypatch.delattr(papers, "registry", raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+    done = run("reproduce")
+    assert done.exit_code == code
+    assert said in told_in_one_line(done)
+    assert ("not installed" in done.stderr) == (code == 2)
+
+
+@pytest.mark.parametrize(
+    ("unlisted", "said"),
+    [
+        ((), ""),
+        (("a",), "a was written without the list of what it holds: rows"),
+        (("a", "b"), "a was written without the list of what it holds, as was 1 other: rows"),
+        (("a", "b", "c"), "a was written without the list of what it holds, as were 2 others: rows"),
+    ],
+)
+def test_sketches_that_do_not_say_what_they_hold_are_told(tmp_path, monkeypatch, unlisted, said):
+    kept_together = SimpleNamespace(unlisted=unlisted, summary=lambda _out: "added up")
+    monkeypatch.setattr("calibrant.tables.sketches.open_sketches", lambda _file: SimpleNamespace(files=[]))
+    monkeypatch.setattr("calibrant.tables.sketches.keep_merged", lambda *_, **__: kept_together)
+    done = run("merge", "a", "b", "-o", tmp_path / "o.sketch")
+    assert (done.exit_code, done.stdout) == (0, "added up\n")
+    assert said in told_in_one_line(done)
+    assert bool(done.stderr) == bool(unlisted)

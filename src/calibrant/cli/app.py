@@ -93,6 +93,7 @@ def merge(
     For example: calibrant merge 'days/*.sketch' -o month.sketch
     """
     with explained(), Progress() as progress:
+        from calibrant.door.values import counted
         from calibrant.tables.sketches import keep_merged, open_sketches
 
         inputs = [open_sketches(file) for file in files]
@@ -103,7 +104,7 @@ def merge(
         progress.stop()
         if result.unlisted:
             first, more = result.unlisted[0], len(result.unlisted) - 1
-            also = f", as were {more:,} others" if more else ""
+            also = f", as {'was' if more == 1 else 'were'} {counted(more, 'other')}" if more else ""
             tell(
                 f"{first} was written without the list of what it holds{also}: "
                 "rows that it shares with others are seen only where all their sums are equal."
