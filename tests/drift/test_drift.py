@@ -1,5 +1,7 @@
 """Drift by period: the alarm is raised after the change, seldom before; engines agree; bad periods are refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,9 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom, wasserstein_distance
 from typer.testing import CliRunner
 
+import calibrant
 from calibrant import InputError, audit_table, calibration_drift
 from calibrant.cli.app import app
+from calibrant.drift.monitor import MonitorReading
 from calibrant.drift.periods import (
+    RESOLUTION,
     Counts,
     Period,
     ReferenceReading,
@@ -20,9 +25,12 @@ from calibrant.drift.periods import (
     _bennett,
     _breaks,
     _no_reference,
+    _places,
     _Strata,
     _transport,
+    in_population,
 )
+from calibrant.tables.frames import OpenedFrame, groups_by
 from tests.strategies import examples
 
 
@@ -300,10 +308,27 @@ def test_a_change_is_told_in_the_direction_that_it_has_there():
     assert " higher than it was at the same predictions where they are 0.2" in reading.summary()
 
 
-@pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], [], "0..29", "3..1", "0..", ".."])
-def test_a_reference_needs_a_period_after_it(reference):
-    with pytest.raises(InputError, match=r"reference: is .* name periods before the last, .* of '0', '1'"):
-        beside(bent(0, 1.0, 1.0, 2), reference)
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        (29, ", which holds the last period, after which there is nothing to compare; "),
+        ("29", ", which holds the last period, "),
+        ("0..29", ", which holds the last period, "),
+        ([0, 29], "is '0,29', which holds the last period, "),
+        (30, ", which names a period that is not there; "),
+        ("May", ", which names a period that is not there; "),
+        ("0..", ", which names a period that is not there; "),
+        ("..", ", which names a period that is not there; "),
+        (("0", "5..7", 6), "is '0,5..7,6', which names a period twice; "),
+        ("3..1", ", which begins after its end; "),
+        ([], "is ''; "),
+    ],
+    ids=str,
+)
+def test_a_reference_needs_a_period_after_it(reference, why):
+    with pytest.raises(InputError, match=r"reference: is .*name periods before the last, .* of '0', '1'") as refused:
+        _places(reference, list(range(30)))
+    assert why in str(refused.value)
 
 
 def test_a_reference_may_be_a_range_of_periods():
@@ -355,11 +380,93 @@ def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp
         audit_table(path, y_true="y", y_prob="p", reference=0)
 
 
-@pytest.mark.parametrize("reject", [True, False])
-def test_a_difference_may_be_chance_where_no_change_is_proved(reject):
+CHANGED, SAME = "changed since May (anytime-valid p = 0.001)", "no change is proved since May (anytime-valid p = 0.3)"
+ALIKE = "than it was at the same predictions"
+
+
+@pytest.mark.parametrize(
+    ("reject", "difference", "compared", "where", "there", "said"),
+    [
+        (True, 0.1, 1.0, (0.0, 1.0), 0.1, f": the event rate is 0.1 higher {ALIKE}"),
+        (True, -0.1, 1.0, (0.0, 1.0), -0.1, f": the event rate is 0.1 lower {ALIKE}"),
+        (False, 0.1, 1.0, (0.0, 1.0), 0.1, f": the event rate is 0.1 higher {ALIKE}, which may be chance"),
+        (True, -0.1, 1.0, (0.25, 0.5), 0.3, f": the event rate is 0.3 higher {ALIKE} between 0.25 and 0.5"),
+        (True, 0.1, 1.0, (0.0, 0.5), -0.3, f": the event rate is 0.3 lower {ALIKE} between 0 and 0.5"),
+        (True, -0.1, 1.0, (0.2, 0.2), 0.3, f": the event rate is 0.3 higher {ALIKE} where they are 0.2"),
+        (False, -0.1, 1.0, (0.25, 0.5), 0.3, f": the event rate is 0.1 lower {ALIKE}, which may be chance"),
+        (True, -0.1, 1.0, (0.25, 0.5), None, f": the event rate is 0.1 lower {ALIKE}"),
+        (True, 0.1, 0.96, (0.0, 1.0), 0.1, f": the event rate is 0.1 higher {ALIKE}"),
+        (
+            *(True, 0.1, 0.94, (0.0, 1.0), 0.1),
+            f": the event rate is 0.1 higher {ALIKE}; 6% of the rows cannot be compared with the reference's",
+        ),
+        (False, None, 0.0, (0.0, 1.0), None, ": no rows can be compared with the reference's"),
+    ],
+)
+def test_a_change_is_told_with_where_and_how_much_and_no_change_as_perhaps_chance(
+    reject, difference, compared, where, there, said
+):
     pvalue = 0.001 if reject else 0.3
-    reading = ReferenceReading("May", pvalue, reject, 0.05, 0.1, 1.0, (0.0, 1.0), 0.1)
-    assert ("which may be chance" in reading.summary()) == ("no change is proved" in reading.summary()) == (not reject)
+    reading = ReferenceReading("May", pvalue, reject, 0.05, difference, compared, where, there)
+    assert reading.summary() == (CHANGED if reject else SAME) + said
+
+
+@pytest.mark.parametrize(
+    ("reference", "by", "names"),
+    [("3", 5, ("period 3", "period 5")), ("May", "June", ("May", "June")), ("3 to 4", "07", ("3 to 4", "period 07"))],
+)
+def test_a_period_says_what_it_is_compared_with(reference, by, names):
+    since = ReferenceReading(reference, 0.001, True, 0.05, 0.1, 1.0, (0.0, 1.0), 0.1)
+    sofar = MonitorReading(1.0, 1.0, False, 0.05, 2, 1, "forecasts too low")
+    period = Period(by, 2, 0.5, 0.25, 0.0, sofar)
+    assert period.summary().startswith(f"{by}: 2 rows, mean outcome 0.5, mean prediction 0.25. So far: no ")
+    assert "Compared" not in period.summary()
+    said = replace(period, since_reference=since).summary()
+    assert said.startswith(period.summary())
+    assert f" Compared with {names[0]}: changed by {names[1]} (anytime-valid p = 0.001): the event" in said
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_period_has_the_means_of_its_rows_and_the_number_of_its_groups(grouped):
+    data = table(0, days=3, rows=20)
+    data["who"] = np.r_[np.arange(20), np.arange(20) // 2, np.arange(20) // 10]
+    groups = "who" if grouped else None
+    found = calibration_drift(pa.table(data), y_true="y", y_prob="p", by="day", groups=groups)
+    for day, period in enumerate(found):
+        y, p = (data[name][data["day"] == day] for name in ("y", "p"))
+        assert (period.base_rate, period.mean_prediction) == (pytest.approx(y.mean()), pytest.approx(p.mean()))
+        assert period.n_groups == ((20, 10, 2)[day] if grouped else None)
+        error = calibrant.smooth_calibration_error(y, p)
+        assert period.smooth_calibration_error == pytest.approx(error, abs=1.0 / RESOLUTION)
+    with pytest.raises(InputError, match=r"^groups: there is no column 'nobody'"):
+        calibration_drift(pa.table(data), y_true="y", y_prob="p", by="day", groups="nobody")
+
+
+def test_weights_are_left_out_only_where_that_is_said():
+    data = pa.table(table(0, days=2, rows=20))
+    weighted = data.append_column("sample_weight", pa.array(np.linspace(1.0, 2.0, 40)))
+    columns = {"y_true": "y", "y_prob": "p", "by": "day"}
+    with pytest.raises(InputError, match="single outcomes; unweighted=True leaves them out"):
+        calibration_drift(weighted, **columns)
+    assert calibration_drift(weighted, **columns, unweighted=True) == calibration_drift(data, **columns)
+
+
+def test_rates_of_the_population_are_those_of_weighted_rows():
+    data = table(0, days=2, rows=20)
+    data["weight"] = np.where(data["y"] == 1, 1.0, 4.0)
+    cells = groups_by(OpenedFrame(pa.table(data), "frame"), "y", "p", ["day"], RESOLUTION, "weight", None, False, False)
+    sofar = MonitorReading(1.0, 1.0, False, 0.05, 2, 1, "forecasts too low")
+    for period in in_population([Period(day, 20, 0.0, 0.0, 0.0, sofar) for day in (1, 0)], cells):
+        y, p, w = (data[name][data["day"] == period.period] for name in ("y", "p", "weight"))
+        assert period.base_rate == pytest.approx(np.average(y, weights=w))
+        assert period.mean_prediction == pytest.approx(np.average(p, weights=w))
+        error = calibrant.smooth_calibration_error(y, p, sample_weight=w)
+        assert period.smooth_calibration_error == pytest.approx(error, abs=1.0 / RESOLUTION)
+
+
+@pytest.mark.parametrize(("excess", "variance"), [(-1.0, 2.0), (0.0, 2.0), (0.5, 0.0)])
+def test_what_is_no_excess_or_cannot_vary_proves_nothing(excess, variance):
+    assert _bennett(excess, variance) == 0.0
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 30])

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrationMonitor, InputError
-from calibrant.drift.monitor import _NAMES, GroupMonitor, MonitorReading, _in_words, _tilts
+from calibrant.drift.monitor import _NAMES, GroupMonitor, MonitorReading, _bets, _group_words, _in_words, _tilts
 from calibrant.inference.testing.result import LEAST
+from calibrant.kernels import sketching
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -177,6 +178,42 @@ def test_samples_that_cannot_be_monitored():
         CalibrationMonitor().update_sample(pooled, resolution=4)
 
 
+def test_rows_that_were_added_are_refused_beyond_chance_unless_they_are_said_to_be_others():
+    rng = np.random.default_rng(0)
+    v, few = rng.random(300), ([0, 1], [0.5, 0.5])
+    y = rng.random(300) < v
+    monitor = CalibrationMonitor()
+    monitor.update(y[:150], v[:150])
+    before = monitor.reading()
+    for rows, said in ((slice(300), "begin with the rows of an earlier batch"), (slice(150), "were added before")):
+        with pytest.raises(InputError, match=f"y_prob: rows {said}"):
+            monitor.update(y[rows], v[rows])
+        assert monitor.reading() == before
+        assert copy.deepcopy(monitor).update(y[rows], v[rows], distinct=True).n_batches == 2
+    assert monitor.update(y[150:], v[150:]).n_batches == 2  # which begins in another way
+    for n_batches in (3, 4):  # so few rows may be equal by chance
+        assert monitor.update(*few).n_batches == n_batches
+    assert len(monitor.to_dict()["held"]) == 2
+
+
+@pytest.mark.parametrize("resolution", [8, 64, None])
+def test_a_cell_bets_by_the_middle_of_the_cell_and_a_single_prediction_by_itself(resolution):
+    from calibrant import CalibrationSketch
+    from calibrant.door.sample import Sample
+
+    v, y = [0.0, 0.011, 0.0112, 0.4, 0.46, 0.46, 0.97, 1.0], [0, 1, 0, 1, 0, 1, 1, 1]
+    pooled = Sample.from_columns(y, v) if resolution is None else CalibrationSketch(resolution).update(y, v).sample
+    gained, contradicted = _bets(pooled, resolution)
+    expected = np.zeros(len(_NAMES))
+    for mean, count, ones, width in zip(pooled.prediction, pooled.count, pooled.ones, pooled.cell_width, strict=True):
+        at = (math.floor(mean * resolution) + 0.5) / resolution if width > 0.0 else mean
+        (tilt,) = _tilts(np.array([at])).T
+        expected += ones * tilt - count * np.log1p(mean * np.expm1(tilt))
+    assert gained == pytest.approx(expected)
+    assert contradicted == 0
+    assert (pooled.cell_width.max() > 0.0) == (resolution is not None)
+
+
 def a_state():
     rng = np.random.default_rng(3)
     monitor = CalibrationMonitor()
@@ -193,7 +230,7 @@ def without_checksum(state):
 
 
 CHANGES = [
-    *({"n_rows": x} for x in (-1, math.nan, 200.5, 2**60, 3, 0)),
+    *({"n_rows": x} for x in (-1, math.nan, 200.5, 2**60, 2**53 + 2, 3, 0)),
     *({"n_batches": x} for x in (math.inf, 0, 201)),
     *({"contradicted": x} for x in (True, "0", -1, 1, 201)),
     *({"largest": x} for x in (None, 0.0, -1.0, 1e9, 200 * 746.0, 10**400, math.nan, math.inf, "1")),
@@ -225,6 +262,28 @@ def test_a_bet_that_is_no_worth_is_refused(bad):
         if isinstance(bad, float):
             with pytest.raises(InputError, match="state"):
                 CalibrationMonitor.from_dict(without_checksum(changed))
+
+
+def test_as_many_rows_as_can_be_counted_are_read():
+    """From 2**53 on not every whole number is one of those that JSON's readers tell apart."""
+    assert CalibrationMonitor.from_dict(without_checksum({**a_state(), "n_rows": 2**53})).reading().n_rows == 2**53
+
+
+@pytest.mark.parametrize(("schema", "held"), [(2, False), (2, True), (3, True), (3, False), (4, True), (4, False)])
+def test_states_list_the_batches_that_they_hold_from_the_third_version_on(schema, held):
+    state = {**a_state(), "schema": schema}
+    state = without_checksum({name: x for name, x in state.items() if held or name != "held"})
+    if held == (schema > 2):
+        assert CalibrationMonitor.from_dict(state).reading() == CalibrationMonitor.from_dict(a_state()).reading()
+    else:
+        with pytest.raises(InputError, match="it needs those of to_dict and no others"):
+            CalibrationMonitor.from_dict(state)
+
+
+def test_bets_are_of_batches():
+    state = CalibrationMonitor().to_dict()
+    with pytest.raises(InputError, match="state: has bets, but no batches"):
+        CalibrationMonitor.from_dict(without_checksum({**state, "logs": {**state["logs"], _NAMES[3]: 0.0}}))
 
 
 def test_a_missing_key_and_a_changed_number_are_refused():
@@ -331,10 +390,12 @@ class _Spans:
 
     def logs(self):
         ended.append(tuple(self.periods))
-        return 0.0, 0, 1.0
+        return logs.get(self.periods[-1], (0.0, 0, 1.0))
 
 
 ended: list[tuple[int, ...]] = []
+logs: dict[int, tuple[float, int, float]] = {}
+"""Of a period's end: the log of evidence, the number of an interval and a side."""
 
 
 def test_of_groups_each_period_ends_itself_all_so_far_and_each_four_sixteen_that_are_full(monkeypatch):
@@ -349,3 +410,28 @@ def test_of_groups_each_period_ends_itself_all_so_far_and_each_four_sixteen_that
         assert sorted(ended) == sorted(tuple(range(t - length + 1, t + 1)) for length in lengths)
         total += 1.0 / (t * (t + 1.0))  # e-values of 1, counted so that all of them add up to 1
         assert reading.evalue == pytest.approx(total)
+
+
+def test_of_groups_the_departure_with_the_most_evidence_so_far_is_told(monkeypatch):
+    monkeypatch.setattr("calibrant.drift.monitor._Stretch", _Spans)
+    cells = np.zeros((1, 14))
+    monkeypatch.setitem(logs, 1, (-2.0, 1, 1.0))
+    monkeypatch.setitem(logs, 2, (3.0, 2, -1.0))
+    monkeypatch.setitem(logs, 3, (1.0, 0, 1.0))
+    monitor, told = GroupMonitor(2, 0.05), []
+    monitor._sums = lambda *_: (monitor._n_batches,)
+    for _ in range(3):
+        told.append(monitor.update(np.array([5]), cells, np.array([0]), 8).alternative)
+    assert told == ["forecasts between 0 and 0.5 too low"] + ["forecasts between 0.5 and 1 too high"] * 2
+    cells[:, [sketching.COUNT, sketching.WEIGHT, sketching.OUTCOME]] = 1.0  # an event that was forecast impossible
+    broken = monitor.update(np.array([0]), cells, np.array([0]), 8)
+    assert broken.alternative == "forecasts of exactly 0 or 1 that were wrong"
+    assert math.isinf(broken.evalue)
+    assert broken.reject
+    assert monitor.update(np.array([5]), cells, np.array([0]), 8).alternative == broken.alternative
+
+
+@pytest.mark.parametrize(("interval", "where"), [(0, ""), (1, " between 0 and 0.5"), (14, " between 0.875 and 1")])
+@pytest.mark.parametrize(("sign", "side"), [(1.0, "low"), (-1.0, "high")])
+def test_of_groups_it_is_told_where_forecasts_are_wrong_and_how(interval, where, sign, side):
+    assert _group_words(interval, sign) == f"forecasts{where} too {side}"

@@ -7,6 +7,7 @@ __all__ = ["CalibrationMonitor", "MonitorReading"]
 import hashlib
 import json
 import math
+import sys
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,6 @@ _SLOPES = (0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
 _PARTS = (2, 4, 8)  # equal parts of [0, 1] that may err alone
 _CHUNK = 65_536  # rows at a time, to bound memory
 _SCHEMA, _READ = 4, (2, 3, 4)
-_MOST_EVIDENCE = 1e300  # in logs
 _MOST_A_ROW = 745.2  # log of what one row can multiply the evidence by: 1 / the least forecast that is not 0
 
 
@@ -347,7 +347,7 @@ def _again(problem: str) -> InputError:
 
 
 def _number(x: Any, name: str) -> float:
-    if isinstance(x, bool) or not isinstance(x, int | float) or not abs(x) < _MOST_EVIDENCE:
+    if isinstance(x, bool) or not isinstance(x, int | float) or not abs(x) <= sys.float_info.max:
         raise InputError("state", f"{name} is {x!r:.40}; a finite number is needed")
     return float(x)
 

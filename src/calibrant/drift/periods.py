@@ -517,7 +517,7 @@ class _Strata:
             self.mix = np.where(moved > 0.0, share * slope * moved, 0.0)
         # Where the mix could account for as much as chance does, nothing is compared: decided by what is held fixed.
         comparable = (self.before > 0.0) & (self.now > 0.0)
-        self.used = comparable & ((self.mix <= np.sqrt(self.variance)) | (moved == 0.0))
+        self.used = comparable & (self.mix <= np.sqrt(self.variance))
 
     def difference(self, n_now: float) -> tuple[float | None, float]:
         """Event rate now less that before at the same predictions, and the share of rows that are compared."""
@@ -543,9 +543,7 @@ class _Strata:
             parts = 2**depth
             ends = np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts, side="right")
             for first, last in zip([0, *ends.tolist()], [*ends.tolist(), excess.size], strict=True):
-                if first == last:
-                    continue
-                part = slice(first, last)
+                part = slice(first, last)  # an empty one's bound is above that of all intervals together
                 far = abs(float(excess[part].sum())) - float(mix[part].sum()) - _EXACT * float(mean[part].sum())
                 log = _bennett(far, float(variance[part].sum()) * (1.0 + _EXACT)) + math.log(parts / share)
                 if log < best:
