@@ -152,6 +152,16 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "what is not learned beforehand is learned when it is asked for"
     ),
     ("resampling/redraw.py", "_of_signs", "1", "2"): "a sign is drawn for one group more, which has no rows",
+    ("resampling/redraw.py", "", "2.0", "2.5", "_EXPONENTS = 2.0 ** np.arange(-4.0, 5.0)"): (
+        "which exponents are tried: each gives a bound that holds, by Chernoff"
+    ),
+    (
+        "drift/periods.py",
+        "periods_of_groups",
+        "1",
+        "2",
+        "by_group = None if group is None else GroupMonitor(int(group.max()) + 1, level)",
+    ): "one group more, which has no rows: sums of nothing are 0, and add 0",
     ("door/classes.py", "_checked", "miss", "(2 * miss)"): (
         "more may be allowed only where every row is within what is usual"
     ),

@@ -62,6 +62,9 @@ def test_a_label_of_as_many_rows_as_parts_has_one_in_each(seed):
 @pytest.mark.parametrize(
     ("options", "argument", "said"),
     [
+        ({"cv": 7}, "cv", "has 6 rows for 7 parts; each part needs one"),
+        ({"groups": [1, 1, 1, 2, 2, 2], "cv": 3}, "groups", "has 2 groups for 3 parts; each part needs one"),
+        ({"groups": [1.0, 2.0, np.nan, 4.0, 5.0, 6.0]}, "groups", "row 2 is nan; every row needs a group"),
         ({"groups": np.zeros((6, 1))}, "groups", r"has shape \(6, 1\)"),
         ({"groups": [1, 2, None, 4, 5, 6]}, "groups", "row 2 is None"),
         ({"groups": np.array([1, 2, "a", 4, 5, 6], object)}, "groups", "holds names of several types"),
@@ -91,3 +94,26 @@ def test_a_splitter_is_shown_the_table():
     table = np.array([1.0, 0.0, 1.0, 0.0])
     held = [test.tolist() for _, test in folds(np.array([0, 0, 1, 1]), ByTable(), table=table)]
     assert held == [[1, 3], [0, 2]]
+
+
+@pytest.mark.filterwarnings("error")  # scikit-learn warns of groups that a splitter takes no notice of
+def test_a_splitter_is_shown_the_groups_if_it_looks_at_them():
+    from sklearn.model_selection import GroupKFold, KFold
+
+    group, label = np.repeat([3, 1, 2], 4), np.tile([0, 1], 6)
+    held = [set(group[test].tolist()) for _, test in folds(label, GroupKFold(3), groups=group)]
+    assert sorted(map(sorted, held)) == [[1], [2], [3]]
+    with pytest.raises(InputError, match=r"^cv: cannot split these rows: "):  # which needs them
+        folds(label, GroupKFold(3))
+    whole = [test.tolist() for _, test in folds(label, KFold(3), groups=group)]
+    assert whole == [list(range(first, first + 4)) for first in (0, 4, 8)]
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_groups_are_dealt_at_random_by_a_seed_alone(seed):
+    group, label = np.arange(60) // 2, np.arange(60) // 2 % 2
+    splits = [[test.tolist() for _, test in folds(label, 3, groups=group, seed=each)] for each in (seed, seed, 4)]
+    assert splits[0] == splits[1]
+    assert splits[0] != splits[2]
+    for test in splits[0]:  # labels are shared out
+        assert label[test].sum() == len(test) // 2 == 10

@@ -127,8 +127,9 @@ def joined(by_signs: float, bound: float, variance: FloatArray, signed: npt.NDAr
 
     `variance` is that of each row were rows independent, so that no outcome has a part in the shares.
     """
-    total = math.fsum(variance.tolist())
-    share = min(0.5, max(_LEAST_SHARE, math.fsum(variance[~signed].tolist()) / total if total > 0.0 else 0.5))
+    few, total = (math.fsum(each.tolist()) for each in (variance[~signed], variance))
+    share = few / total if total > 0.0 else 1.0  # of predictions near 0 squares may be 0
+    share = min(0.5, max(_LEAST_SHARE, share))
     return min(1.0, by_signs / (1.0 - share), bound / share)
 
 
