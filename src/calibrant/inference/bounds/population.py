@@ -218,9 +218,12 @@ def most_interval_error(lower: float) -> float:
 
 
 def most_random_interval_error(lower: float, width: float) -> float:
-    """The most that the random interval error at a width can be at this lower distance d: d + 2 d (1 - d) / width."""
-    worst = min(lower, 0.5 + 0.25 * width, 1.0)  # from there on it falls
-    return min(1.0, worst + 2.0 * worst * (1.0 - worst) / width)
+    """The most that the random interval error at a width can be at this lower distance d: d + 2 d (1 - d) / width.
+
+    It rises to 1 at half of the width, and is no less from there to 1.
+    """
+    d = min(lower, 1.0)
+    return min(1.0, d + 2.0 * d * (1.0 - d) / width)
 
 
 def most_surrogate(lower: float) -> float:
@@ -271,10 +274,9 @@ def direct(
     each, known = _OTHER * level, measures()
     intervals = {}
     for name in (*_LEARNED, *_ABOVE):
-        if name in known:
-            value = values[name] if name in values else known[name].on_sample(sample, **known[name].parameters)
-            low = lower_end(draws, _LEARNED[name], each) if name in _LEARNED else 0.0
-            intervals[name] = Interval(low, max(low, spread.upper_end(value, each)))
+        value = values[name] if name in values else known[name].on_sample(sample, **known[name].parameters)
+        low = lower_end(draws, _LEARNED[name], each) if name in _LEARNED else 0.0
+        intervals[name] = Interval(low, max(low, spread.upper_end(value, each)))
     width = 2.0 ** -round(math.log2(draws.n_units) / 3.0)
     value = known[_RANDOM].on_sample(sample, width=width)
     most = spread.upper_end(value, each)
