@@ -92,7 +92,7 @@ def squared_error_interval(
     Returns
     -------
     SquaredErrorInterval
-        The values that the estimate does not contradict, within [0, 1]. The upper end is 1 where c(n) is 1 or more.
+        The values that the estimate does not contradict, within [0, 1].
 
     Raises
     ------
@@ -125,7 +125,7 @@ def squared_error_interval(
     c, a, t = _deviation_terms(n_rows, n_outputs, least, delta, debiased)
     # With r = sqrt(E): (1 + c) r^2 + sqrt(a) r + t >= estimate, and (1 - c) r^2 - sqrt(a) r - t <= estimate.
     lower = _root(1.0 + c, np.sqrt(a), t - estimate) ** 2
-    upper = 1.0 if c >= 1.0 else _root(1.0 - c, -np.sqrt(a), -t - estimate) ** 2
+    upper = _root(1.0 - c, -np.sqrt(a), -t - estimate) ** 2  # from so many rows on c is below a half
     name = "cancelling" if debiased else "plug-in"
     interval = Interval(float(min(lower, 1.0)), float(min(upper, 1.0)))
     return SquaredErrorInterval(float(estimate), interval, float(level), f"{name} bound, finite-sample")
