@@ -4,6 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.integrate import simpson
+from scipy.stats import norm
 
 from calibrant import (
     InputError,
@@ -13,6 +15,7 @@ from calibrant import (
     smooth_calibration_test,
 )
 from calibrant.inference import averaged_two_bin_test
+from calibrant.inference.testing import distance
 from calibrant.measures import squared_averaged_two_bin_error
 
 TESTS = [
@@ -78,3 +81,31 @@ def test_certain_predictions_contradicted():
 def test_one_row_has_no_pair():
     with pytest.raises(InputError, match="y_true: has 1 row"):
         averaged_two_bin_test([1], [0.3])
+
+
+TAILS = {
+    # The mean and the mean square of the most |B|, and of the range, of Brownian motion on [0, 1] (Feller 1951).
+    distance._maximum_tail: (np.sqrt(np.pi / 2.0), 2.0 * 0.915965594177219),
+    distance._range_tail: (np.sqrt(8.0 / np.pi), 4.0 * np.log(2.0)),
+}
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_the_tails_of_brownian_motion_have_their_known_moments(tail):
+    at = np.linspace(0.0, 12.0, 601)
+    chance = np.array([tail(x) for x in at.tolist()])
+    assert (np.diff(chance) <= 1e-13).all()
+    assert chance[0] == 1.0
+    assert chance[-1] < 1e-30
+    mean, square = (simpson(each * chance, x=at) for each in (1.0, 2.0 * at))
+    assert (mean, square) == pytest.approx(TAILS[tail], rel=1e-9)
+    with np.errstate(all="raise", under="ignore"):
+        assert [tail(x) for x in (0.0, 1e-300, 1e-9)] == [1.0] * 3
+
+
+def test_a_tail_of_few_standard_deviations_is_that_of_the_normal_law():
+    """Far out the most is beyond x with 2 and the range with 4 of the normal law's tails on both sides."""
+    for x in (4.0, 6.0):
+        both = 2.0 * norm.sf(x)
+        assert distance._maximum_tail(x) == pytest.approx(2.0 * both, rel=1e-9)
+        assert distance._range_tail(x) == pytest.approx(4.0 * both, rel=1e-9)
