@@ -4,12 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 import calibrant
 from calibrant import InputError, compare_calibration
 from calibrant.door.rows import Rows
 from calibrant.inference import compare_all
-from calibrant.inference.comparison.compare import _check
+from calibrant.inference.comparison.compare import Noise, SharedRows, State, _apart, _check, _concluded, _paired
 from calibrant.inference.comparison.pairwise import PairwiseComparison
 from calibrant.measures.registry import measures
 
@@ -304,3 +305,78 @@ def test_weights_cannot_be_drawn_again_with_trials_in_groups():
     assert error.value.argument == "sample_weight"
     for left in ("sample_weight", "trials"):
         _check(Rows.of(y, v, *(None if name == left else each for name, each in own.items())), "y_true")
+
+
+@pytest.mark.parametrize(("grouped", "law"), [(False, norm), (True, t(11.0))])
+def test_noise_is_half_of_what_two_halves_differ_by_and_more_with_few_events(grouped, law):
+    """Of 12 rows' or groups' worth of events it is sqrt(1 + 16 / 12) of it; groups have 11 degrees of freedom."""
+    halved = np.array([[0.3, 0.1], [-0.2, 0.2], [0.1, 0.1]])
+    noise = Noise.of(halved, 12.0, grouped=grouped)
+    error = 0.5 * np.sqrt((0.04 + 0.16) / 3.0) * np.sqrt(1.0 + 16.0 / 12.0)
+    assert (noise.error, noise.degrees) == (pytest.approx(error), 11.0 if grouped else None)
+    assert noise.reach(0.1) == pytest.approx(error * law.isf(0.05))
+    assert noise.tail(0.2) == pytest.approx(2.0 * law.sf(0.2 / error))
+    assert Noise.of(halved, 0.2).error == pytest.approx(0.5 * np.sqrt(0.2 / 3.0) * np.sqrt(17.0))
+    assert Noise(0.0, None).tail(0.2) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "missed", "ends", "far", "reject"),
+    [
+        ((0.5, 0.2), (0.1, 0.05), (0.2, 0.35), 0.2, True),
+        ((0.2, 0.5), (0.1, 0.05), (-0.4, -0.25), 0.25, True),
+        ((0.5, 0.4), (0.1, 0.05), (0.0, 0.15), 0.0, False),
+        ((0.5, 0.4), (0.09, 0.05), (0.01, 0.15), 0.01, False),
+    ],
+)
+def test_a_difference_is_proved_beyond_what_it_may_miss_and_its_noise(value, missed, ends, far, reject):
+    noise = Noise(0.03, None)
+    found = _concluded(np.array(value), noise, missed, 0.05, 99, "an error", "as said")
+    reach = 0.03 * norm.isf(0.025)
+    assert tuple(found.interval) == pytest.approx((ends[0] - reach, ends[1] + reach))
+    assert (found.statistic, found.reject) == (pytest.approx(value[0] - value[1]), reject)
+    assert found.pvalue == pytest.approx(max(0.01, min(1.0, 2.0 * norm.sf(far / 0.03))), rel=1e-6)
+
+
+def test_a_state_is_as_far_as_its_error_exceeds_what_chance_explains():
+    state = State(np.array([0.5]), np.linspace(0.0, 0.1, 101), np.arange(12.0).reshape(3, 4))
+    assert state.far(0.3, 0.05) == pytest.approx(0.3 - 0.095)
+    assert state.far(0.09, 0.05) == 0.0
+    assert state.of((1, 3)).missed.tolist() == [[1.0, 3.0], [5.0, 7.0], [9.0, 11.0]]
+
+
+def test_surprises_are_the_rows_worth_of_events_or_of_the_rest():
+    """Kish's number of the events' weights, or of the others', whichever is less; of groups' sums of them."""
+    y, v = np.array([1.0, 1, 0, 0, 0]), np.full(5, 0.5)
+    rows = SharedRows.of(Rows.of(y, v, np.array([1.0, 3, 1, 1, 1]), outcome_free_weights=True), [])
+    assert rows.surprises == pytest.approx(16.0 / 10.0)
+    turned = SharedRows.of(Rows.of(1.0 - y, v, np.array([1.0, 3, 1, 1, 1]), outcome_free_weights=True), [])
+    assert turned.surprises == pytest.approx(16.0 / 10.0)
+    groups = SharedRows.of(Rows.of([1, 1, 1, 0, 0, 0], np.full(6, 0.5), None, None, [0, 0, 1, 2, 3, 3]), [])
+    assert groups.surprises == pytest.approx(9.0 / 5.0)
+    assert SharedRows.of(Rows.of(np.ones(5), v), []).surprises == 0.0
+
+
+def test_what_a_pair_may_miss_is_beyond_half_of_the_level_and_fades_where_a_state_is_far():
+    rows = SharedRows.of(Rows.of(np.tile([0.0, 1.0], 10), np.full(20, 0.5)), [])
+    missed = np.column_stack([np.linspace(-0.3, 0.5, 99), np.zeros(99)])  # the fifth from either end
+    near = State(np.full(20, 0.5), np.full(99, 0.2), missed)
+    ends = missed[-5, 0], -missed[4, 0]
+    assert _paired(rows, [near], lambda *_: 0.1, 0.05, 0.1) == pytest.approx([each - 0.05 for each in ends])
+    far = 0.3 - 0.2
+    expected = [np.hypot(far, each - 0.05) - far for each in ends]
+    assert _paired(rows, [near], lambda *_: 0.3, 0.05, 0.1) == pytest.approx(expected)
+    assert _paired(rows, [near], lambda *_: 0.1, 0.9, 0.1) == (0.0, 0.0)
+    one = State(np.full(20, 0.5), np.full(99, 0.2), missed[:3])  # of three the most is all there is
+    assert _paired(rows, [one], lambda *_: 0.1, 0.0, 0.1)[1] == pytest.approx(0.3)
+
+
+def test_two_samples_may_miss_what_either_has_by_chance(monkeypatch):
+    """Each error is too large on average, and noise may hide one that is calibrated."""
+    noise = np.linspace(0.0, 0.1, 101), np.linspace(0.0, 0.2, 101)
+    states = iter([[State(np.zeros(1), each, np.zeros((1, 1)))] for each in noise])
+    monkeypatch.setattr(SharedRows, "states", lambda *_: next(states))
+    rows = SharedRows.of(Rows.of([0, 1], [0.5, 0.5]), [])
+    found = _apart([rows, rows], None, np.array([0.195, 0.1]), 0.05, 99, np.random.default_rng(0))
+    first, second = [np.hypot(0.1, each) - 0.1 for each in (0.05, 0.095)], [0.1, 0.19]
+    assert found == pytest.approx((first[0] + second[1], first[1] + second[0]))

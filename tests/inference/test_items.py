@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit, logit, ndtr
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 from calibrant import InputError, compare_calibration, smooth_calibration_error
 from calibrant.inference import compare_all
@@ -265,3 +265,100 @@ def test_a_function_of_single_outcomes_alone_takes_what_is_calibrated_to_have_no
     assert found.tolist() == [[0.0, *errors[:, k, 1:].mean(axis=0)] for k in range(2)]
     of_rates = of_items._truth(lambda y, v: float(np.mean(v - y)), (chance, 2.0 * chance), (four, four), errors)
     assert of_rates == pytest.approx(np.array([[0.0, 0.225, 0.3375, 0.39375], [0.45, 0.675, 0.7875, 0.84375]]))
+
+
+@pytest.mark.parametrize(("p", "q", "r"), [(0.2, 0.2, 0.3), (0.1, 0.6, 0.4), (0.5, 0.5, 0.5), (0.7, 0.3, -0.4)])
+def test_the_series_is_the_covariance_of_two_outcomes_of_one_normal_law(p, q, r):
+    both = multivariate_normal(cov=[[1.0, r], [r, 1.0]]).cdf(norm.ppf([p, q]))
+    terms = [float(each[0] * each[1]) for each in of_items._terms(np.array([p, q]))]
+    assert sum(term * r**k for k, term in enumerate(terms, 1)) == pytest.approx(both - p * q, abs=3e-6)
+    assert of_items._root(terms, both - p * q, -0.95) == pytest.approx(r, abs=1e-4)
+    assert all((each == 0.0).all() for each in of_items._terms(np.array([0.0, 1.0])))
+
+
+def test_a_correlation_is_at_most_what_is_drawn_with():
+    assert of_items._root([1.0], 5.0, 0.0) == pytest.approx(0.95, abs=1e-11)
+    assert of_items._root([1.0], -5.0, -0.95) == pytest.approx(-0.95, abs=1e-11)
+    assert of_items._root([0.5, 0.25], 0.5 * 0.4 + 0.25 * 0.16, 0.0) == pytest.approx(0.4, abs=1e-11)
+
+
+@pytest.mark.parametrize("trials", [None, np.array([2, 3, 1, 4, 2])])
+def test_products_of_a_group_are_those_of_different_outcomes(trials):
+    """Every pair of single outcomes of a group, one by one."""
+    group, chance = np.array([0, 0, 0, 1, 1]), np.array([0.2, 0.5, 0.4, 0.3, 0.6])
+    count = np.ones(5, int) if trials is None else trials
+    events = np.array([1, 1, 0, 1, 1]) if trials is None else np.array([1, 2, 1, 3, 1])
+    row = np.repeat(np.arange(5), count)
+    happened = np.concatenate([np.arange(n) < k for n, k in zip(count, events, strict=True)])
+    pairs = [(i, j) for i in range(row.size) for j in range(row.size) if i != j and group[row[i]] == group[row[j]]]
+    excess = happened - chance[row]
+    seen = sum(excess[i] * excess[j] for i, j in pairs)
+    terms = [sum(each[row[i]] * each[row[j]] for i, j in pairs) for each in of_items._terms(chance)]
+    found = of_items._latent_correlation(events / count, chance, trials, group)
+    assert found == pytest.approx(of_items._root([max(0.0, each) for each in terms], seen, 0.0))
+    assert (found > 0.01) == (seen > 0.0)
+    assert of_items._latent_correlation(np.array([1.0, 0, 0, 1, 0]), chance, None, group) == 0.0  # apart: none
+
+
+class Source:
+    """Numbers that are known, one set after another; a binomial number is its mean."""
+
+    def __init__(self, *normal):
+        self.normal = [np.asarray(each, float) for each in normal]
+
+    def standard_normal(self, _):
+        return self.normal.pop(0)
+
+    def binomial(self, trials, share):
+        return trials * share
+
+
+def test_outcomes_of_a_group_share_a_part_of_their_normal_variables():
+    chance, group = np.array([0.2, 0.5, 0.9]), np.array([0, 0, 1])
+    drawn = of_items.DependentOutcomes(norm.ppf(chance), np.full(3, 10), group, 0.36)
+    at = norm.ppf(chance) - 0.6 * np.array([1.5, 1.5, -1.0])
+    assert drawn.draw(Source([1.5, -1.0])) == pytest.approx(ndtr(at / 0.8))
+    two = TwoDependentOutcomes((0.36, 0.64), 0.6, 0.28, group)
+    own, part = np.array([[0.1, 0.2, 0.3], [1.0, -1.0, 2.0]]), np.array([[1.5, -1.0], [0.5, 0.7]])
+    first, second = two.draw(3, Source(own, part))
+    assert first == pytest.approx(ndtr(0.6 * part[0][group] + 0.8 * own[0]))
+    of_group, of_item = 0.6 * part[0] + 0.8 * part[1], 0.28 * own[0] + 0.96 * own[1]
+    assert second == pytest.approx(ndtr(0.8 * of_group[group] + 0.6 * of_item))
+    alone = TwoDependentOutcomes((0.0, 0.0), 0.0, 0.28, None).draw(3, Source(own))
+    assert np.array(alone) == pytest.approx(ndtr([own[0], of_item]))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "between", "whole", "shared", "item"),
+    [
+        (0.36, 0.25, 0.15, 0.5, 0.5, (0.5 - 0.15) / math.sqrt(0.64 * 0.75)),
+        (0.36, 0.25, 0.9, 0.5, 0.95, (0.5 - 0.95 * 0.3) / math.sqrt(0.64 * 0.75)),
+        (0.36, 0.25, -0.9, -0.9, -0.95, (0.95 * 0.3 - 0.9) / math.sqrt(0.64 * 0.75)),
+        (0.36, 0.0, 0.4, 0.3, 0.0, 0.3 / 0.8),
+        (0.36, 0.25, 0.0, 0.9, 0.0, 0.95),
+    ],
+)
+def test_what_a_group_shares_is_taken_from_what_an_item_shares(
+    monkeypatch, first, second, between, whole, shared, item
+):
+    own = iter([first, second])
+    monkeypatch.setattr(of_items, "_latent_correlation", lambda *_: next(own))
+    monkeypatch.setattr(of_items, "_cross_correlation", lambda _y, _c, group: whole if group is None else between)
+    group = np.zeros(2, int)
+    found = TwoDependentOutcomes.like((np.zeros(2),) * 2, (np.ones(2),) * 2, group)
+    assert (found.own, found.group is group) == ((first, second), True)
+    assert (found.shared, found.item) == pytest.approx((shared, item))
+    alone = TwoDependentOutcomes.like((np.zeros(2),) * 2, (np.ones(2),) * 2, None)
+    assert (alone.own, alone.shared, alone.item, alone.group) == ((0.0, 0.0), 0.0, whole, None)
+
+
+def test_ids_that_cannot_be_compared_one_by_one_are_none():
+    assert of_items.compared_ids([1, 2.0, "x"], ["1", 2, "y"]) == (["1", "2", "x"], ["1", "2", "y"])
+    for items, items_b in (
+        ([1, 1], [1, 2]),
+        ([1, 2], [2, 2]),
+        ([1, None], [1, 2]),
+        ([1, 2], [True, False]),
+        ([1, True], [1, 2]),
+    ):
+        assert of_items.compared_ids(items, items_b) is None
