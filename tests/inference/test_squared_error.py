@@ -7,6 +7,7 @@ import pytest
 
 from calibrant import InputError
 from calibrant.inference import squared_error_bootstrap, squared_error_interval, squared_error_rows
+from calibrant.inference.bounds.squared_error import squared_error_of_counts
 
 MANY = 10**6
 
@@ -122,3 +123,12 @@ def test_fifty_surprises_and_five_in_each_group_are_enough():
     assert squared_error_bootstrap(y, np.repeat(v, 21), n_resamples=39, random_state=0).interval.high > 0.0
     with pytest.raises(InputError, match=r"expects 5 surprises in each of 12 groups"):  # rounded: a little less
         squared_error_bootstrap(y[:240], np.repeat(v, 20), n_resamples=39)
+
+
+def test_a_group_of_one_row_has_no_debiased_square_and_an_empty_one_counts_for_nothing():
+    ones, zeros = np.array([[1, 0, 0, 2]]), np.array([[0, 0, 1, 2]])
+    at = np.array([0.4, 0.5, 0.3, 0.6])
+    plug_in = squared_error_of_counts(ones, zeros, at, False)
+    assert plug_in[0] == pytest.approx((0.6**2 + 0.3**2 + 4 * 0.1**2) / 6)
+    debiased = squared_error_of_counts(ones, zeros, at, True)
+    assert debiased[0] == pytest.approx(4 * (0.1**2 - 0.25 / 3) / 6)
