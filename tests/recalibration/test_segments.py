@@ -323,6 +323,7 @@ BAD = [
     (TABLE, {"max_depth": 3}, "^max_depth: is 3; it must be 1 or 2"),
     (TABLE, {"cv": 1}, "^cv: is 1"),
     (TABLE, {"level": 0.95}, "^level: is 0.95"),
+    (np.column_stack([TABLE.y_prob, TABLE.y_prob * 1j]), {"prediction": 0}, "complex"),
 ]
 
 
@@ -341,6 +342,8 @@ def test_outcomes_that_cannot_be_used_are_refused():
         clone(QUICK).fit(TABLE, np.zeros(1500))
     with pytest.raises(InputError, match=r"^groups: is the text 'country'; pass the column itself, X\['country'\]"):
         clone(QUICK).fit(TABLE, Y, groups="country")
+    with pytest.raises(InputError, match=r"^y: is None; this estimator requires y to be passed"):
+        clone(QUICK).fit(TABLE, None)
     with pytest.raises(InputError, match=r"^X: has no column 'country', which it was fitted to"):
         fitted().predict_proba(TABLE.drop(columns="country"))
     with pytest.raises(InputError, match=r"^X: column 'age' holds texts; it held numbers when it was fitted"):
