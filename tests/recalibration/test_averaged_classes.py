@@ -175,3 +175,22 @@ def test_a_row_without_weight_changes_nothing():
     order = rng.permutation(200)
     one, other = (AveragedClassScaling().fit(table[at], label[at], weight[at]) for at in (np.arange(200), order))
     assert one.to_json() == other.to_json()
+
+
+@pytest.mark.parametrize(("k", "mixed"), [(2, True), (50, True), (51, False)])
+def test_classes_mix_up_to_fifty(k, mixed):
+    own = room.own_scales(k)
+    assert list(own) == list(room.EACH)[: 3 + mixed]
+    assert own["vector"][1].factor == max(0.1, 0.5 / np.sqrt(2.0 * k))
+
+
+@pytest.mark.parametrize("deviation", [(0.5, 0.0), (0.0, 0.5), (0.0, 0.0)])
+def test_a_mode_of_one_number_begins_without_the_other(deviation):
+    """What is not free is 0 at the mode, wherever the search began, and so is the loss that it reports."""
+    label, table = drawn(40, 3, 0, 1.3)
+    arguments = np.log(table), label, np.ones(40), np.array(deviation)
+    far, near = (room._Likelihood.of(*arguments[:3], np.array(place)) for place in ((0.3, 0.4), (0.0, 0.0)))
+    (found, evidence), (other, expected) = (room._shared_mode(*arguments, each) for each in (far, near))
+    assert found.place == pytest.approx(other.place, abs=1e-6)
+    assert (found.place[np.array(deviation) == 0.0] == 0.0).all()
+    assert evidence == pytest.approx(expected, abs=1e-6)

@@ -8,7 +8,7 @@ import pytest
 from calibrant import InputError
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.rows import Rows
-from calibrant.recalibration import certified_gain
+from calibrant.recalibration import certified, certified_gain
 from calibrant.recalibration.certified import _gains, least_mean, log_capital
 from tests.strategies import drawn_classes
 
@@ -74,3 +74,20 @@ def test_what_is_refused():
     assert (
         "No calibration error is proved on these 4 rows" in certified_gain([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.1]).summary()
     )
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_two_columns_are_one_event_and_more_are_classes(monkeypatch, k):
+    """Of one column, and of the second of two, the gain of the event; of three, that of the whole table."""
+    read = []
+    monkeypatch.setattr(certified, "_gains", lambda rows, *_: read.append(rows) or (np.zeros(4), 1.0))
+    v = np.array([0.2, 0.6, 0.5, 0.1, 0.7, 0.3, 0.8, 0.4])
+    table = {1: v, 2: np.column_stack([1.0 - v, v]), 3: np.column_stack([0.5 - v / 2.0, 0.5 - v / 2.0, v])}[k]
+    label = [0, 1, 1, 0, 1, 0, 1, 0] if k < 3 else [0, 1, 2, 0, 1, 2, 1, 0]
+    assert certified_gain(label, table, random_state=0).n_rows == 8
+    assert [isinstance(each, Rows) for each in read] == [k < 3] * 2
+    if k < 3:
+        assert read[0].y_prob == pytest.approx(v)
+        assert read[0].y_true.tolist() == label
+    else:
+        assert read[0].n_classes == 3

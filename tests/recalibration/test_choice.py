@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
-from calibrant import audit, choose_recalibrator
+from calibrant import Interval, audit, choose_recalibrator
 from calibrant.door.sample import Sample
-from calibrant.recalibration import AveragedScaling
+from calibrant.recalibration import AveragedScaling, RecalibrationChoice, gain
+from calibrant.recalibration.choose import falls_to, too_few
+from calibrant.recalibration.compare import RecalibrationScore
 from calibrant.recalibration.curves.averaged import AveragedCurve, LogitCells
 from calibrant.recalibration.gain import direction_of, gain_between_halves, gain_of, mean_direction
 from tests.strategies import examples
@@ -292,3 +294,116 @@ def test_the_code_of_rows_kept_by_outcome_says_their_fractions():
     names = {"y_prob": p, "y_true": y, "new_y_prob": p[:5]}
     exec(found.advice.code, names)
     assert names["better"].tolist() == found.advice.recalibrator.predict(p[:5]).tolist()
+
+
+def score(method, distance, brier=0.2):
+    return RecalibrationScore(
+        method, distance, distance, brier, Interval(0.1, 0.3), 0.5, Interval(0.4, 0.6), Interval(0.0, 0.1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("far", "near", "noise", "said"),
+    [
+        (0.05, 0.02, 0.0, "5.0 to 2.0 points"),
+        (0.05, 0.02, 0.02, "5.0 to 2.0 points"),
+        (0.05, 0.02, 0.03, "5.0 to less than 3.0 points"),
+        (0.05, 0.05, 0.0, None),
+        (0.05, 0.06, 0.0, None),
+        (0.05, 0.02, 0.05, None),
+    ],
+)
+def test_a_distance_falls_to_no_less_than_the_noise_of_the_rate(far, near, noise, said):
+    before, after = (SimpleNamespace(lower_calibration_distance=each) for each in (far, near))
+    assert falls_to(before, after, noise) == said
+
+
+@pytest.mark.parametrize(
+    ("events", "others", "said"),
+    [
+        (3.0, 9.0, "No recalibration is advised on 3 events: these are fewer than 10."),
+        (1.0, 9.0, "No recalibration is advised on 1 event: these are fewer than 10."),
+        (9.0, 3.0, "No recalibration is advised on 3 rows without the event: these are fewer than 10."),
+        (3.27, 9.0, "No recalibration is advised on events as good as 3.2 independent ones: 10 are needed."),
+        (9.0, 3.27, "No recalibration is advised on rows without the event as good as 3.2 independent ones: 10 are"),
+    ],
+)
+def test_too_few_events_or_rows_without_are_counted(events, others, said):
+    assert too_few(events, others).startswith(said)
+
+
+PROVED = SimpleNamespace(summary=lambda: "What it gains.")
+ITSELF = SimpleNamespace(summary=lambda: "What the map does.")
+LINE = SimpleNamespace(summary=lambda: "Too high.", direction="too high")
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({"direction": "wrong", "rank_correlation": -0.25}, "Events are fewer where predictions are higher (rank "),
+        ({"chosen": "constant"}, "These rows do not show that the predictions carry information about the outcome."),
+        ({"recalibrator": ITSELF, "gain": PROVED}, "What the map does. What it gains."),
+        ({"reject": True, "n_events": 3.0}, "No recalibration is advised on 3 events: these are fewer than 10."),
+        ({"n_events": 3.0}, "No recalibration is advised on 3 events"),  # which were not tested
+        (
+            {"n_events": 3.0, "pvalue": 0.3},
+            "Leave the predictions unchanged: they are not proved miscalibrated (p = 0.3).",
+        ),
+        (
+            {"pvalue": 0.3, "gain": PROVED},
+            "Leave the predictions unchanged: they are not proved miscalibrated (p = 0.3).",
+        ),
+        ({"gain": PROVED}, "Leave the predictions unchanged: they are not proved miscalibrated."),
+        ({"reject": True, "gain": PROVED}, "No gain of a recalibration is proved. What it gains."),
+        (
+            {"pvalue": 0.3, "group_line": LINE},
+            "Too high. Collect rows of more groups. Until then correct level and slope alone (PlattScaling).",
+        ),
+        ({"pvalue": 0.3, "groups_worth": 9.0}, "No error is proved: rows come from too few groups"),
+        ({"gain": PROVED, "skipped": {"averaged_classes": "the time was up"}}, "Leave the predictions unchanged: "),
+    ],
+)
+def test_a_choice_says_what_to_do(choice, said):
+    fields = {"chosen": "unchanged", "recalibrator": None, "level": 0.05, "n_events": 100.0, "n_others": 50.0}
+    found = RecalibrationChoice(**{**fields, **choice}).summary()
+    assert found.startswith(said)
+    assert found.endswith(" Not compared: averaged classes: the time was up.") == ("skipped" in choice)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "near", "said"),
+    [
+        ("constant", 0.02, "These rows do not show that the predictions carry information"),
+        (
+            "unchanged",
+            0.02,
+            "Leave the predictions unchanged: recalibrated ones are not likelier beyond chance (distance ",
+        ),
+        (
+            "averaged",
+            0.02,
+            "What the map does. It cuts the distance from 5.0 to 2.0 points and takes the Brier score from ",
+        ),
+        ("averaged", 0.06, "What the map does. It takes the Brier score from 0.25 to 0.2."),
+    ],
+)
+def test_a_choice_of_classes_says_what_to_do(chosen, near, said):
+    scores = (score("unchanged", 0.05, 0.25), score("averaged", near))
+    itself = None if chosen in ("constant", "unchanged") else ITSELF
+    choice = RecalibrationChoice(chosen, itself, 0.05, scores=scores, noise=None)
+    assert choice.summary().startswith(said)
+    with pytest.raises(KeyError):
+        choice["platt"]
+
+
+@pytest.mark.parametrize(
+    ("between", "doubted"), [(None, False), ((-0.01, 0.0001), True), ((0.5, 0.0001), False), ((-0.01, 10.0), False)]
+)
+def test_a_range_is_doubted_where_halves_gain_clearly_less(monkeypatch, between, doubted):
+    y, p = drawn(600, 0, slope=0.3)
+    curve = AveragedCurve().fit_sample(Sample.of_arrays(y, p))
+    monkeypatch.setattr(gain, "gain_between_halves", lambda _: between)
+    found = gain_of(curve, 0.05)
+    assert found.log_loss.interval.low > 0.0
+    assert (found.doubt is not None) is doubted
+    assert ("the map of one half of the rows gains less" in (found.doubt or "")) is doubted

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from calibrant import InputError
 from calibrant.recalibration import HistogramBinning, PlattScaling, RecalibratedClassifier, load
+from calibrant.recalibration.classifier import _probabilities
 from calibrant.recalibration.curves.base import maps
 from calibrant.recalibration.methods import Method
 from calibrant.resampling.folds import folds
@@ -248,3 +249,37 @@ def test_it_pickles_copies_and_its_maps_are_saved(tmp_path):
     model.recalibrators_[2].save(tmp_path / "map.json")
     at = np.linspace(0, 1, 50)
     assert (load(tmp_path / "map.json").predict(at) == model.recalibrators_[2].predict(at)).all()
+
+
+def test_a_classifier_needs_labels():
+    with pytest.raises(InputError, match="y: is None; a classifier requires y to be passed, but the target y is None"):
+        RecalibratedClassifier(GaussianNB()).fit(X, None)
+
+
+@pytest.mark.parametrize(
+    ("output", "response", "k", "table"),
+    [
+        ([0.0, np.log(3.0)], "decision_function", 2, [[0.5, 0.5], [0.25, 0.75]]),
+        ([[0.0, 0.0, 0.0], [0.0, 0.0, np.log(2.0)]], "decision_function", 3, [[1 / 3] * 3, [0.25, 0.25, 0.5]]),
+        ([[0.5, 0.5], [0.25, 0.75]], "predict_proba", 2, [[0.5, 0.5], [0.25, 0.75]]),
+        (
+            [0.0, 1.0],
+            "decision_function",
+            3,
+            r"gives decision_function of shape \(2, 2\); a column for each of 3 classes",
+        ),
+        (
+            [0.5, 0.5],
+            "predict_proba",
+            2,
+            r"gives predict_proba of shape \(2,\); a column for each of 2 classes is needed",
+        ),
+        ([[0.5, 0.6]], "predict_proba", 2, "gives probabilities that cannot be used: row 0"),
+    ],
+)
+def test_margins_are_log_odds_and_probabilities_are_as_they_are(output, response, k, table):
+    if isinstance(table, str):
+        with pytest.raises(InputError, match=table):
+            _probabilities(output, response, k)
+    else:
+        assert _probabilities(output, response, k) == pytest.approx(np.array(table))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from calibrant import FileError, InputError
+from calibrant import FileError, InputError, Interval
 from calibrant.recalibration import (
     AveragedClassScaling,
     DirichletScaling,
@@ -27,6 +27,8 @@ from calibrant.recalibration import (
     from_json,
     load,
 )
+from calibrant.recalibration.by_segment.estimator import RepairScore
+from calibrant.recalibration.serialization import _plain
 from tests.maps import BINARY
 from tests.strategies import examples, samples
 
@@ -286,3 +288,21 @@ def test_a_process_that_imports_nothing_else_can_load(tmp_path):
         [sys.executable, "-c", said, tmp_path / "map.json"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == repr(every_fitted()[1])
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (Interval(0.25, 0.5), [0.25, 0.5]),
+        ((1, None, "a"), [1, None, "a"]),
+        ({2: np.float64(0.5)}, {"2": 0.5}),
+        (
+            RepairScore("segments", 0.25, 0.5, "global", Interval(0.1, 0.3), True),
+            ["segments", 0.25, 0.5, "global", [0.1, 0.3], True],
+        ),
+    ],
+)
+def test_values_are_stored_as_what_json_has(value, stored):
+    assert _plain(value, "fitted", fitted=True) == stored
+    with pytest.raises(InputError, match="fitted: holds a type, which JSON cannot"):
+        _plain(type(value), "fitted", fitted=True)
