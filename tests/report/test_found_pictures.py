@@ -131,3 +131,111 @@ def test_classes_are_dots_and_one_line_of_the_intervals_that_they_have(of_classe
     for x, y in lines:
         np.testing.assert_array_equal(x, [3, 3, 3, 4, 4, 4])
         np.testing.assert_array_equal(y, [0.15, 0.25, np.nan, -0.3, -0.1, np.nan])
+
+
+@pytest.mark.parametrize(("told", "drawn"), [(0, 1), (1, 1), (3, 3), (5, 3)])
+def test_told_pairs_are_drawn_up_to_three_or_else_the_strongest_one(told, drawn):
+    made_of = [((0, 0),), *(((0, 0), (k, 0)) for k in (5, 4, 3, 2, 1)), ((0, 0), (1, 1), (2, 2))]
+    pvalue = [1e-9, *(0.05 if k <= told else 0.1 + 0.01 * k for k in (5, 4, 3, 2, 1)), 1e-9]
+    tested = np.column_stack([np.ones((7, 2)), pvalue])
+    pairs = segments.pairs_to_draw(SimpleNamespace(made_of=made_of, tested=tested, level=0.05))
+    assert pairs == [(0, 1 + k) for k in range(drawn)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ((12, 2), ""),
+        ((13, 2), "12 of 13 values of f: those with the strongest evidence."),
+        ((2, 150), "12 of 150 values of g: those with the strongest evidence."),
+        ((20, 14), "12 of 20 values of f and 12 of 14 values of g: those with the strongest evidence."),
+    ],
+)
+def test_it_is_told_of_how_many_values_those_are_that_are_drawn(shape, said):
+    assert segments.values_drawn(found(np.ones(shape), np.linspace(0.1, 1.0, shape[0] * shape[1])), (0, 1)) == said
+
+
+@pytest.mark.parametrize(("shape", "names"), [((3, 2), ("f", "g")), ((2, 2), ("f", "g")), ((2, 3), ("g", "f"))])
+def test_the_feature_with_more_values_makes_the_rows(shape, names):
+    assert segments.pair_names(found(np.ones(shape), np.ones(shape)), (0, 1)) == names
+
+
+@pytest.mark.usefixtures("axes")
+@pytest.mark.parametrize(("letters", "turned"), [(1, 0.0), (24, 90.0)])
+def test_long_names_of_columns_are_turned_and_proved_numbers_are_bold(letters, turned):
+    table = found(np.array([[0.1, -0.2], [0.3, 0.1]]), np.array([[0.01, 0.9], [0.9, 0.01]]))
+    table.features["g"] = [f"g = {name * letters}" for name in "ab"]
+    drawn = segments.pair_svg(table, (0, 1), 5.0)
+    assert {label.get_rotation() for label in drawn.get_xticklabels()} == {turned}
+    assert {label.get_rotation() for label in drawn.get_yticklabels()} == {0.0}
+    assert {each.get_text(): each.get_fontweight() for each in drawn.texts} == {
+        "+.100": "bold",
+        "-.200": "normal",
+        "+.300": "normal",
+    }
+
+
+@pytest.mark.usefixtures("axes")
+@pytest.mark.parametrize(("unknown", "label"), [(0, "rows"), (3, "known rows")])
+def test_the_first_nine_of_the_found_segments_are_numbered(unknown, label):
+    table = found(np.full((2, 6), 0.1), np.full((2, 6), 0.01))
+    table.segments = [SimpleNamespace(n_rows=10 * k, bias=0.1, n_unknown=0) for k in range(1, 12)]
+    table.segments[4].n_unknown = unknown
+    drawn = segments.found_svg(table, 5.0)
+    assert [(each.get_text(), each.xy) for each in drawn.texts] == [(str(k), (10 * k, 0.1)) for k in range(1, 10)]
+    assert drawn.get_xlabel() == label
+
+
+@pytest.mark.usefixtures("axes")
+@pytest.mark.parametrize(
+    ("most", "digits"),
+    [(150.0, "123456789"), (900.0, "123456789"), (1100.0, "125"), (4_000.0, "125"), (6_000.0, "1"), (1e6, "1")],
+)
+def test_the_axis_of_rows_has_a_few_round_labels(most, digits):
+    table = found(np.array([[0.1, 0.2]]), np.array([[0.01, 0.9]]))
+    table.tested[:, 0] = 100.0, most
+    drawn = segments.found_svg(table, 5.0)
+    low, high = drawn.get_xlim()
+    ticks = [each for each in drawn.get_xticks() if low <= each <= high]
+    assert 2 <= len(ticks) <= 6
+    assert {f"{each:.0e}"[0] for each in ticks} <= set(digits)
+
+
+def of_classes(n):
+    """As many classes, each with an error of its own, in no order."""
+    errors = np.random.default_rng(n).permutation(n) / n
+    each = [
+        SimpleNamespace(name=f"class {k}", rate=e, mean_prediction=0.0, bias_interval=None, direction=None)
+        for k, e in enumerate(errors)
+    ]
+    return errors, SimpleNamespace(class_wise=each, found=each[:1])
+
+
+@pytest.mark.parametrize("n", [3, 40, 41])
+def test_up_to_forty_classes_are_named_below_their_errors_which_rise(n):
+    errors, classes = of_classes(n)
+    (ax,) = segments._errors(classes, 9.0).axes
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    assert names == ([str(k) for k in np.argsort(errors)] if n <= 40 else [])
+    assert ax.get_xlabel() == ("" if n <= 40 else "41 classes, by seen less predicted")
+    dots = np.concatenate([line.get_xydata() for line in ax.lines if line.get_marker() == "o"])
+    assert dots[np.argsort(dots[:, 0])] == pytest.approx(np.column_stack([np.arange(n), np.sort(errors)]))
+
+
+def test_squares_of_pairs_are_as_large_as_the_evidence_and_have_room_for_four_classes_at_least():
+    areas = {}
+    for m in (2, 4, 8):
+        evidence = np.zeros((m, m))
+        evidence[0, 1], evidence[1, 0], evidence[1, 1] = 30.0, -20.0, 0.9
+        names = ["a" * 14, "b" * 15, *map(str, range(m - 2))]
+        (ax,) = segments._pairs(SimpleNamespace(names=names, evidence=evidence), 5.0).axes
+        high, low = ax.collections
+        assert (low.get_offsets().tolist(), high.get_offsets().tolist()) == ([[1.0, 0.0]], [[0.0, 1.0]])
+        assert low.get_sizes() == pytest.approx(high.get_sizes())  # beyond twenty tens of odds no square grows
+        (areas[m],) = low.get_sizes()
+        for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+            assert [label.get_text() for label in labels] == ["a" * 14, "b" * 13 + "…", *names[2:]]
+        assert {label.get_rotation() for label in ax.get_xticklabels()} == {90.0}
+        assert {label.get_rotation() for label in ax.get_yticklabels()} == {0.0}
+    assert areas[2] == pytest.approx(areas[4])
+    assert areas[4] == pytest.approx(4.0 * areas[8])

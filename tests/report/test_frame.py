@@ -1,6 +1,7 @@
 """What part of the axis a picture shows."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.special import expit, logit
 from calibrant import audit, corp_decomposition
 from calibrant.findings.regions import Region
 from calibrant.report.diagram import _draw_examples, figure
-from calibrant.report.frame import beyond, heights, limits, near_an_end
+from calibrant.report.frame import beyond, heights, limits, near_an_end, place, probability
 
 
 def audited(low, high, n=300):
@@ -93,3 +94,63 @@ def test_heights_in_log_odds_have_equal_margins_in_log_odds():
     bottom, top = logit(heights(table, low, high, [low, high]))
     pad = 0.06 * (logit(high) - logit(low)) + 0.1
     assert (bottom, top) == pytest.approx((logit(low) - pad, logit(high) + pad))
+
+
+def test_places_of_log_odds_are_log_odds_and_back():
+    values = [0.0, 1e-12, 0.3, 0.5, 1.0]
+    assert place(values, "linear").tolist() == values
+    assert place(values, "log-odds") == pytest.approx([-np.inf, *logit(values[1:4]), np.inf])
+    places = np.array([-3.0, 0.0, 0.5])
+    assert probability(places, "linear").tolist() == places.tolist()
+    assert probability(places, "log-odds") == pytest.approx(expit(places))
+
+
+def table_of(*v, axis="linear", mass=None, outcome=None):
+    v = np.array(v)
+    mass = np.full(v.size, 1.0 / v.size) if mass is None else np.array(mass)
+    outcome = v if outcome is None else np.array(outcome)
+    none = {"band_lower": None, "band_upper": None}
+    return SimpleNamespace(axis=axis, prediction=v, outcome=outcome, isotonic=v, mass=mass, **none)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends"),
+    [
+        (0.0, 0.5, (-0.012 * 0.5, 0.5 + 0.03 * 0.5)),
+        (0.2, 0.7, (0.2 - 0.03 * 0.5, 0.7 + 0.03 * 0.5)),
+        (0.5, 1.0, (0.5 - 0.03 * 0.5, 1.0 + 0.012 * 0.5)),
+    ],
+)
+def test_heights_end_beside_what_they_hold_and_right_beside_0_and_1(low, high, ends):
+    assert heights(table_of(0.5), low, high, []) == pytest.approx(ends)
+    assert heights(table_of(0.5), low, high, [(low + high) / 2.0]) == pytest.approx(ends)
+
+
+def test_limits_of_log_odds_leave_room_on_both_sides_and_end_below_1():
+    odds = np.array([-3.0, 1.0])
+    pad = 0.03 * 4.0 + 0.05
+    assert logit(limits(SimpleNamespace(reliability=table_of(*expit(odds), axis="log-odds")))) == pytest.approx(
+        [-3.0 - pad, 1.0 + pad]
+    )
+    assert limits(SimpleNamespace(reliability=table_of(0.5, 1.0 - 1e-16, axis="log-odds")))[1] < 1.0
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.0, 0.0), (1e-10, 0.0), (1e-8, 1e-8), (0.01, 0.01)])
+def test_a_share_of_the_weight_beyond_the_axis_is_told_where_it_is_none_of_rounding(monkeypatch, share, told):
+    monkeypatch.setattr("calibrant.report.frame.limits", lambda _: (0.0, 0.5))
+    audit = SimpleNamespace(reliability=table_of(0.1, 0.5, 0.6, mass=[0.3, 0.7 - share, share]))
+    assert beyond(audit) == pytest.approx(told, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.99e-4, "9.9e-05"),
+        (0.81e-4, "8.1e-05"),
+        (0.79e-4, "8e-5"),
+        (1.0 - 0.81e-4, "0.9999"),
+        (1.0 - 0.79e-4, "1-8e-5"),
+    ],
+)
+def test_powers_of_ten_are_told_of_what_rounds_to_less_than_a_ten_thousandth(value, said):
+    assert near_an_end(value) == said

@@ -10,6 +10,7 @@ import pytest
 from calibrant import audit
 from calibrant.report import html
 from calibrant.report.html import document
+from calibrant.report.look import COLOURS
 
 RNG = np.random.default_rng(0)
 P = RNG.random(300)
@@ -61,3 +62,78 @@ def test_the_slider_starts_at_the_headline_or_at_the_mean_prediction_within_the_
 
 def test_without_a_cost_the_page_has_nothing_on_acting():
     assert html._acting(SimpleNamespace(acting=None)) is None
+
+
+@pytest.mark.parametrize("cost", [None, SimpleNamespace(best_cut=0.25)])
+def test_what_acting_is_worth_is_told_at_the_threshold(monkeypatch, cost):
+    monkeypatch.setattr(html, "decision_svg", lambda _: "<svg>")
+    monkeypatch.setattr(html, "triptych_svgs", lambda _: [("one", "<svg>"), ("two", "<svg>")])
+    worths = {"net_benefit": [0.1, 0.2], "best_net_benefit": [0.3, 0.4], "treat_all": [0.5, 0.6]}
+    told = html._acting(SimpleNamespace(acting=SimpleNamespace(at=1, threshold=0.2, **worths), cost_of_acting=cost))
+    words, values = zip(*told["worths"], strict=True)
+    assert values == (0.2, 0.4, 0.6, 0.0)
+    assert words[1] == f"the best cut: {html.acting_from(np.inf if cost is None else 0.25)}"
+    assert [title for title, _ in told["triptych"]] == ["one", "two"]
+
+
+@pytest.mark.parametrize("table", [None, "table"])
+@pytest.mark.parametrize("confusions", [(), ("pair",)])
+def test_pairs_of_classes_are_drawn_where_some_err(monkeypatch, table, confusions):
+    drawn = []
+    monkeypatch.setattr(html, "errors_svg", lambda *_: "<svg>")
+    monkeypatch.setattr(html, "pairs_svg", lambda what, width: drawn.append((what, width)) or "<svg>")
+    pictures = html._class_pictures(SimpleNamespace(confusion_table=table, confusions=confusions))
+    there = table is not None and bool(confusions)
+    assert drawn == [("table", 6.0), ("table", 3.8)] * there
+    assert list(pictures["pairs"]) == ["wide-page", "narrow-page"] * there
+    assert list(pictures["errors"]) == ["wide-page", "narrow-page"]
+
+
+def test_classes_that_are_not_shown_first_are_the_rest_in_their_order(monkeypatch):
+    each = [SimpleNamespace(name=f"class {k}") for k in range(5)]
+    monkeypatch.setattr(html, "shown_first", lambda _: [each[3], each[1]])
+    told = html._class_questions(SimpleNamespace(class_wise=each))
+    assert told == {"first": [each[3], each[1]], "rest": [each[0], each[2], each[4]]}
+
+
+def test_styles_become_classes_beside_those_that_a_tag_has():
+    page = (
+        '<style>a {}</style><p style="top:0;left:1px">a</p><p class="b" style="top:1px">b</p><p style="top:0;left:1px">'
+    )
+    sealed = html._sealed(page)
+    assert [re.findall(r'<p class="([^"]*)">', sealed)] == [["style-0", "style-1 b", "style-0"]]
+    assert "style=" not in sealed
+    assert ".style-0 { top:0 !important;left:1px !important }" in sealed
+    assert ".style-1 { top:1px !important }" in sealed
+
+
+def test_colours_of_a_picture_are_those_of_the_page():
+    picture = "".join(f'<path fill="{colour}"/>' for colour in (*COLOURS.values(), "#000000"))
+    told = html._coloured(f'<svg width="3.5pt" height="4pt">{picture}', "a label")
+    assert re.findall(r'fill="var\(--(\w+)\)"', told) == [*COLOURS, "ink"]
+    assert told.startswith('<svg role="img" aria-label="a label" >')
+
+
+FINDINGS = ("periods", "classes", "found_segments")
+
+
+@pytest.mark.parametrize("there", [(), *((name,) for name in FINDINGS), FINDINGS])
+def test_a_page_draws_what_the_audit_has(monkeypatch, there):
+    for name in ("sentences", "facts", "reality", "what_to_do", "code", "bars", "_diagram", "_acting", "some_periods"):
+        monkeypatch.setattr(html, name, lambda *_, **__: None)
+    for name in ("periods_in_words", "_drift", "_class_questions", "_class_pictures", "_found", "_pairs"):
+        monkeypatch.setattr(html, name, lambda *_, name=name: name)
+    has = {"periods": (), "classes": None, "found_segments": None}
+    has |= {name: [SimpleNamespace(reading=SimpleNamespace(evalue=2e12))] for name in there}
+    premises = SimpleNamespace(beside=lambda *_: ())
+    distance = SimpleNamespace(lower=0.1, upper=0.2)
+    told = html._context(
+        SimpleNamespace(**has, hints=(), premises=premises, distance=distance, measures=(), answer=None)
+    )
+    assert told["drift_words"] == ("periods_in_words" if "periods" in there else "")
+    assert told["drift_beyond"] == ("periods" in there)
+    assert told["drift_pictures"] == ("_drift" if "periods" in there else {})
+    assert told["class_questions"] == ("_class_questions" if "classes" in there else {})
+    assert told["class_pictures"] == ("_class_pictures" if "classes" in there else {})
+    assert told["found_pictures"] == ("_found" if "found_segments" in there else {})
+    assert told["found_pairs"] == ("_pairs" if "found_segments" in there else [])

@@ -231,7 +231,7 @@ _ABOVE = ("Observed : expected", "Calibration-in-the-large", "Calibration slope"
 def draw_clinical(calibration: ClinicalCalibration, ax: Axes | None, **several: Any) -> Axes:
     """Draw observed against predicted risk, with the distribution of predictions by outcome below it."""
     ax = ax if ax is not None else new_axes()
-    end = _end(calibration)
+    end = _end(calibration.prediction[-1], calibration.observed.max(), calibration.deciles.max())
     if look := Look(**several):
         return _draw_named_curve(calibration, ax, look, end, f"slope {calibration.calibration_slope.value:.2f}")
     ax.plot([0.0, end], [0.0, end], color=colour("muted"), lw=1, dashes=(4, 3), label="ideal")
@@ -265,8 +265,7 @@ def draw_clinical(calibration: ClinicalCalibration, ax: Axes | None, **several: 
 def draw_belt(belt: CalibrationBelt, ax: Axes | None, **several: Any) -> Axes:
     """Draw curve and belt against the diagonal."""
     ax = ax if ax is not None else new_axes()
-    most = float(belt.prediction[-1])
-    end = 1.0 if most > 0.5 else 1.3 * most
+    end = _end(belt.prediction[-1])
     if look := Look(**several):
         return _draw_named_curve(belt, ax, look, end, f"p = {belt.pvalue:.2g}")
     ax.plot([0.0, end], [0.0, end], color=colour("muted"), lw=1, dashes=(4, 3), label="ideal")
@@ -291,7 +290,6 @@ def _draw_named_curve(
     return look.finish(ax)
 
 
-def _end(calibration: ClinicalCalibration) -> float:
+def _end(*drawn: float) -> float:
     """Where both axes end: at 1 unless all that is drawn lies far below."""
-    most = max(float(calibration.prediction[-1]), float(calibration.observed.max()), float(calibration.deciles.max()))
-    return 1.0 if most > 0.5 else min(1.0, 1.3 * most)
+    return 1.0 if max(drawn) > 0.5 else 1.3 * float(max(drawn))
