@@ -9,7 +9,7 @@ def expit(x):
 
 def log_odds(p, clip):
     # Each side by itself: the double next to 1 - 1e-12 is 2e-5 of its odds away from it.
-    return np.log(np.maximum(p, clip)) - np.log(np.maximum(1 - p, clip))
+    return np.log(np.clip(p, clip, 1 - clip)) - np.log(np.clip(1 - p, clip, 1 - clip))
 
 
 def offset(y_true, y_prob, weight, at, clip=1e-12):

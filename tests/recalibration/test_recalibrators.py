@@ -310,6 +310,14 @@ def test_bad_parameters(recalibrator, message):
         recalibrator.fit([0.1, 0.2, 0.3, 0.7], [0, 1, 0, 1])
 
 
+@pytest.mark.parametrize("kind", [OffsetScaling, PlattScaling, BetaScaling, TemperatureScaling])
+def test_predictions_closer_than_clip_to_an_end_are_read_as_that_far_from_it(kind):
+    y_prob, y_true = np.array([0.0, 0.03, 0.2, 0.3, 0.6, 0.7, 0.95, 1.0]), np.array([0, 0, 1, 0, 0, 1, 1, 0])
+    near, moved = kind(clip=0.1).fit(y_prob, y_true), kind(clip=0.1).fit(np.clip(y_prob, 0.1, 0.9), y_true)
+    for at, least in ((0.1, [0.0, 0.05, 0.1]), (0.9, [0.9, 0.95, 1.0])):
+        assert near.predict(least) == pytest.approx(moved.predict([at] * 3), rel=1e-9)
+
+
 def test_parts_of_rows_take_no_weights():
     with pytest.raises(InputError, match="strategy='ceil' counts rows"):
         HistogramBinning(strategy="ceil").fit([0.1, 0.2, 0.3], [0, 1, 0], [1, 2, 3])

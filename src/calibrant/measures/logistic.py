@@ -24,9 +24,13 @@ _GRADIENT = 1e-7  # norm at which a last step makes the fit exact; the loss is a
 
 def log_odds(prediction: FloatArray, clip: float) -> FloatArray:
     """Log-odds, of predictions no closer to 0 and 1 than clip."""
-    p = np.clip(prediction, clip, 1.0 - max(clip, 2.0**-53))
-    q = np.clip(1.0 - prediction, clip, 1.0)
+    p, q = at_least_from_the_ends(prediction, clip)
     return np.asarray(np.log(p / q))
+
+
+def at_least_from_the_ends(prediction: FloatArray, clip: float) -> tuple[FloatArray, FloatArray]:
+    """Predictions and one minus them, where those closer than clip to 0 or 1 are read as that far from it."""
+    return np.clip(prediction, clip, 1.0 - clip), np.clip(1.0 - prediction, clip, 1.0 - clip)
 
 
 def inner_expit(score: FloatArray) -> FloatArray:

@@ -13,7 +13,15 @@ from calibrant.door.sample import Sample
 from calibrant.door.special import expit
 from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.kernels.sums import dot, rows_dot
-from calibrant.measures.logistic import FARTHEST, MANY, fit_logistic, inner_expit, log_odds, pooled_neighbours
+from calibrant.measures.logistic import (
+    FARTHEST,
+    MANY,
+    at_least_from_the_ends,
+    fit_logistic,
+    inner_expit,
+    log_odds,
+    pooled_neighbours,
+)
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, Curve, Levels, check_clip, register_map
 from calibrant.recalibration.kinds import check, check_size
 
@@ -139,8 +147,7 @@ class BetaCurve(Curve):
 
     def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
-        p = np.clip(levels.prediction, self.clip, 1.0)
-        q = np.clip(1.0 - levels.prediction, self.clip, 1.0)
+        p, q = at_least_from_the_ends(levels.prediction, self.clip)
         self.smoothed_ = levels.separable
         base = levels.base_log_odds
         if levels.prediction.size == 1:
@@ -153,7 +160,7 @@ class BetaCurve(Curve):
         self.a_, self.b_, self.c_ = _least_loss(rows, rate, levels.mass)
 
     def _map(self, prediction: FloatArray) -> FloatArray:
-        p, q = np.clip(prediction, self.clip, 1.0), np.clip(1.0 - prediction, self.clip, 1.0)
+        p, q = at_least_from_the_ends(prediction, self.clip)
         return inner_expit(self.a_ * np.log(p) - self.b_ * np.log(q) + self.c_)
 
     def _in_words(self) -> str:
