@@ -285,3 +285,96 @@ def test_the_proof_alone_leaves_out_no_shorter_path(n, seed, in_steps):
     assert found.exact
     assert found.lower - 1e-9 <= best <= found.upper + 1e-9
     assert found.upper == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "solved"),
+    [("_STATES", 11.9, False), ("_STATES", 12.1, True), ("_BOXES", 59.9, False), ("_BOXES", 60.1, True)],
+)
+def test_types_are_gone_through_where_their_states_and_parts_are_few(monkeypatch, limit, most, solved):
+    """Of three and two elements of a type: 4 * 3 states, and from each on average 5 / 2 * 2 parts."""
+    mass, v = np.full(5, 0.2), np.array([0.1, 0.4, 0.6, 0.3, 0.8])
+    y = np.array([0.0, 0.0, 0.0, 1.0, 1.0])
+    monkeypatch.setattr(distance, limit, most)
+    labels = distance.partition_by_types(mass, v, y, TimeLimit(None))
+    assert (labels is not None) == solved
+    if solved:
+        assert cost(mass, v, y, labels) == pytest.approx(cost(mass, v, y, by_subsets(mass, v, y)), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [5, 17])
+def test_a_program_whose_time_is_up_has_no_partition(n):
+    stopped = SimpleNamespace(run=lambda *_: False, stop=np.ones(1, np.int64))
+    assert exact_partition(np.full(n, 1.0 / n), np.linspace(0.0, 1.0, n), np.zeros(n), stopped) is None
+
+
+def test_beyond_all_subsets_only_few_types_are_gone_through(monkeypatch):
+    monkeypatch.setattr(distance, "partition_by_types", lambda *_: "by types")
+    for n, told in ((17, "by types"), (2, [0, 1])):
+        found = exact_partition(
+            np.full(n, 1.0 / n), np.linspace(0.2, 0.6, n), np.linspace(0.2, 0.6, n), TimeLimit(None)
+        )
+        assert found == told if n > 16 else found.tolist() == told
+
+
+PARTS = SimpleNamespace(
+    members=np.array([0, 1, 2, 0, 1, 2]), start=np.array([0, 1, 2, 3, 6]), excess=np.array([0.1, 0.1, 0.1, 0.5])
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "labels", "bound"),
+    [
+        ({"status": 2, "x": None, "mip_dual_bound": None}, None, np.inf),  # no cover: no partition of such parts
+        ({"status": 1, "x": None, "mip_dual_bound": None}, None, 0.0),
+        ({"status": 1, "x": None, "mip_dual_bound": 200.0}, None, 200.0),
+        ({"status": 0, "x": np.array([1.0, 1.0, 1.0, 0.0]), "mip_dual_bound": 300.0}, [0, 1, 2], 300.0),
+        ({"status": 1, "x": np.array([0.0, 0.0, 0.0, 1.0]), "mip_dual_bound": 300.0}, [0, 0, 0], 300.0),
+        ({"status": 1, "x": np.array([1.0, 1.0, 0.0, 0.0]), "mip_dual_bound": 300.0}, None, 300.0),  # not all covered
+    ],
+)
+def test_what_the_solver_of_covers_answers_is_taken_for_what_it_proves(monkeypatch, answer, labels, bound):
+    """HiGHS proves its bound up to 1e-7 for each dual number and 1e-6 in all, in thousandths of the budget."""
+    from scipy import optimize
+
+    monkeypatch.setattr(optimize, "milp", lambda *_, **__: SimpleNamespace(**answer))
+    found, proven = distance._exact_cover(PARTS, 3, 2.0, TimeLimit(None))
+    assert (None if found is None else found.tolist()) == labels
+    assert proven == (pytest.approx(0.002 * (bound - 3e-7 - 1e-6), abs=1e-12) if 0.0 < bound < np.inf else bound)
+
+
+def test_where_no_part_holds_an_element_there_is_no_cover(monkeypatch):
+    from scipy import optimize
+
+    monkeypatch.setattr(optimize, "milp", None)
+    assert distance._exact_cover(PARTS, 4, 2.0, TimeLimit(None)) == (None, np.inf)
+
+
+@pytest.mark.parametrize("left", [None, 5.0])
+def test_covers_are_sought_for_the_time_that_is_left_or_a_number_of_nodes(monkeypatch, left):
+    from scipy import optimize
+
+    asked = []
+    answer = SimpleNamespace(status=2)
+    monkeypatch.setattr(optimize, "milp", lambda *_, options, **__: asked.append(options) or answer)
+    distance._exact_cover(PARTS, 3, 2.0, SimpleNamespace(left=left))
+    assert asked == [{"mip_rel_gap": 0.0, **({"node_limit": 2000} if left is None else {"time_limit": 5.0})}]
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_parts_that_could_not_all_be_listed_prove_nothing_beyond_the_relaxation(monkeypatch, complete):
+    """Else a cover that costs less takes the place of the partition that was known."""
+    rng = np.random.default_rng(0)
+    mass, v, y = np.full(6, 1.0 / 6.0), rng.random(6), rng.integers(0, 2, 6).astype(float)
+    relaxed = mass @ element_relaxation(mass, v, y, TimeLimit(None)).credit
+    best = by_subsets(mass, v, y)
+    whole = np.zeros(6, np.int64)
+    parts = SimpleNamespace(complete=complete)
+    clock = SimpleNamespace(up=False, stop=None, run=lambda f, *_: parts if f is columns.parts_within else f())
+    monkeypatch.setattr(distance, "cut", lambda: np.array([0]))
+    monkeypatch.setattr(partitions, "improve", lambda: None)
+    monkeypatch.setattr(distance, "element_relaxation", lambda *_: element_relaxation(mass, v, y, TimeLimit(None)))
+    monkeypatch.setattr(distance, "_exact_cover", lambda *_: (best, np.inf))
+    labels, proven = partition_by_columns(mass, v, y, whole, clock)
+    assert labels.tolist() == (best if complete else whole).tolist()
+    assert proven == pytest.approx(cost(mass, v, y, best) if complete else max(relaxed, 0.0), abs=1e-9)
