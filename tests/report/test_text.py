@@ -264,3 +264,29 @@ def test_bounds_and_the_lack_of_a_band_are_told_where_there_are_any(monkeypatch,
     found = SimpleNamespace(gate=gate, reliability=SimpleNamespace(no_band=no_band), rates=rates)
     band = ["There is no band: too few rows."] if no_band and not rates else []
     assert text.reality(found) == [*([text.sentence("proved")] if gate else []), *band]
+
+
+@pytest.mark.parametrize("regions", [(), ("one", "other")])
+@pytest.mark.parametrize("line", [None, "Level and slope said."])
+def test_ranges_that_err_are_listed_or_it_is_told_that_there_is_none(monkeypatch, regions, line):
+    monkeypatch.setattr(text, "reality", lambda _: ["Bounded."])
+    monkeypatch.setattr(text, "beside_the_answer", lambda tested, _: tested)
+    parts = {"regions": [SimpleNamespace(summary=lambda each=each: f"{each} errs") for each in regions]}
+    measure = {"title": "Error", "parameters": {}, "shown": "0.1"}
+    parts["measures"] = {
+        "computed": SimpleNamespace(**measure, not_computed=None, sentence="How far."),
+        "set": SimpleNamespace(
+            **{**measure, "parameters": {"width": 0.1}}, not_computed="Too many rows.", sentence="No."
+        ),
+    }
+    parts["tests"] = {"a": SimpleNamespace(title="A test", summary=lambda: "p = 0.1")}
+    parts["group_line"] = None if line is None else SimpleNamespace(both=line)
+    page = Page(80)
+    text._numbers(SimpleNamespace(**parts), page)
+    said = page.text().split("\n")
+    assert said[3:5] == ["0.1  Error. How far.", "0.1  Error (width 0.1). Too many rows."]
+    where = said.index("Where it errs (by the averaged map)") + 2
+    listed = [f"- {each} errs" for each in regions] or [text.NO_REGION]
+    assert said[where : where + len(listed) + 1] == [*listed, ""]
+    real = said[said.index("Is it real?") + 2 :]
+    assert real == ["- A test: p = 0.1", *([] if line is None else [f"- Level and slope: {line}"]), "- Bounded."]
