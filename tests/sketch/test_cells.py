@@ -12,7 +12,17 @@ from calibrant import CalibrationSketch, InputError
 from calibrant.door.columns import HEAVIEST, LIGHTEST
 from calibrant.kernels import sketching
 from calibrant.sketch import groups as sketch_groups
-from calibrant.sketch.cells import NATIVE_ROUNDING, UNIT, coarser, read_cells, rounding_of_plain_sums
+from calibrant.sketch.cells import (
+    NATIVE_ROUNDING,
+    UNIT,
+    coarser,
+    numbers_of,
+    ranks_of,
+    read_cells,
+    refuse_far,
+    rounding_of_plain_sums,
+    told_apart,
+)
 
 COUNT, ONES, FRACTIONAL, WEIGHT, OUTCOME, SQUARED, OFFSET, OUTCOME_OFFSET, LOW, HIGH = range(10)
 
@@ -225,6 +235,147 @@ def test_combinations_are_numbered_up_to_as_many_as_there_may_be(monkeypatch, mo
     numbers = numbering.numbers(columns)
     assert (numbers is None) == (most < 12)
     assert numbers is None or numbers.tolist() == [4 * (k % 3) + k // 3 for k in range(12)]
+
+
+def rows_of(columns):
+    """Keys of rows as Python has them, with 0 for -0 and None for NaN."""
+    lists = [(column.dictionary_decode() if pa.types.is_dictionary(column.type) else column) for column in columns]
+    return [
+        tuple(None if each != each else each + 0.0 if isinstance(each, float) else each for each in row)
+        for row in zip(*(each.to_pylist() for each in lists), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize(("most", "n_scans", "numbered"), [(9, 1, [6]), (6, 1, [6]), (4, 2, [4, 2]), (2, 3, [2, 2, 2])])
+def test_combinations_keep_their_numbers_from_batch_to_batch_and_scan_to_scan(coded, most, n_scans, numbered):
+    days = [
+        [pa.array(["a", "b", "a", "b"]), pa.array([0.0, -0.0, -0.0, np.nan], from_pandas=False)],
+        [pa.array(["b", "b"]), pa.array([0.0, 0.0])],  # nothing that is new
+        [pa.array(["c", "a", None, "a"]), pa.array([0.0, None, 1.0, 0.0])],
+    ]
+    if coded:
+        days = [[each.dictionary_encode() for each in day] for day in days]
+    numbering, known = sketch_groups.Numbering(n_scans), {}
+    numbering.most = most
+    for scan, n in enumerate(numbered):
+        found = [(row, at) for day in days for row, at in zip(rows_of(day), numbering.numbers(day), strict=True)]
+        keys = numbering.keys(2)
+        assert keys.column_names == ["_s0", "_s1"]
+        keys = rows_of(keys.columns)
+        assert len(keys) == n
+        for row, at in found:
+            assert row == keys[at] if at >= 0 else row not in keys
+        known.update(dict.fromkeys(keys))
+        assert (numbering.first, numbering.more) == (scan * most, scan + 1 < len(numbered))
+        numbering.go_on()
+    assert len(known) == sum(numbered) == 6
+
+
+def test_combinations_without_a_place_in_any_scan_are_too_many():
+    def first(most, n_scans):
+        numbering = sketch_groups.Numbering(n_scans)
+        numbering.most = most
+        return numbering.numbers([pa.array([*range(7)])])
+
+    assert first(2, 3) is None
+    assert first(2, 4).tolist() == [0, 1, -1, -1, -1, -1, -1]
+
+
+def test_before_the_first_row_there_are_keys_of_no_rows():
+    keys = sketch_groups.Numbering().keys(2)
+    assert (keys.column_names, keys.num_rows) == (["_s0", "_s1"], 0)
+
+
+def test_the_heaviest_row_is_known_where_rows_have_weights():
+    for w, heaviest in ((np.empty(0), None), (np.array([0.5, 3.0, 2.0]), 3.0)):
+        sums = sketch_groups.Weighed(1, 8)
+        assert sums.heaviest is None
+        sums.add(np.ones(3), np.full(3, 0.3), w, np.zeros(3, np.int32), np.zeros(7, np.int64))
+        assert sums.heaviest == heaviest
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_as_many_segments_as_their_cells_between_grid_points_have_room(weighted):
+    resolution = 64
+    of_a_cell = 8 * sketching.COLUMNS if weighted else 8 * 10  # four packed and six wide words
+    for n in (1, 2, 7):
+        room = n * resolution * of_a_cell
+        for more, most in ((-1, max(1, n - 1)), (0, n), (resolution * of_a_cell - 1, n)):
+            assert sketch_groups.most_segments(resolution, room + more, weighted=weighted) == most
+    assert sketch_groups.most_segments(resolution, 0, weighted=weighted) == 1
+
+
+def of_arrow(**columns):
+    return nw.from_native(pa.table(columns), eager_only=True)
+
+
+CODED = pa.array(["a", "b", "a"]).dictionary_encode()
+
+
+@pytest.mark.parametrize(
+    ("column", "wanted", "changed"),
+    [
+        (pa.array([1, 2, None]), [1, 2, None], False),
+        (pa.array(["a", None, "b"]), ["a", None, "b"], False),
+        (CODED, ["a", "b", "a"], False),
+        (pa.array([0.0, 0.5, 1.0]), [0.0, 0.5, 1.0], False),
+        (pa.array([-0.0, 0.5, None]), [0.0, 0.5, None], True),
+        (pa.array([np.nan, 0.5, None], from_pandas=False), [None, 0.5, None], True),
+        (pa.array([-0.0, -1.0, None], pa.float32()), [0.0, -1.0, None], True),
+        (pa.array([-0.0, np.nan, 1.0], from_pandas=False).dictionary_encode(), [0.0, None, 1.0], True),
+    ],
+    ids=["whole", "text", "coded", "plain", "signed", "nan", "short", "coded numbers"],
+)
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_keys_are_arrows_own_without_signs_of_zero(column, wanted, changed, in_chunks):
+    column = pa.chunked_array([column[:1], column[1:]]) if in_chunks else column
+    keys, may_merge = told_apart(of_arrow(key=column, other=pa.array([1, 2, 3])))
+    found = keys.to_native()
+    assert found["key"].to_pylist() == wanted
+    assert not any(np.signbit(each) for each in found["key"].to_pylist() if each == 0.0)
+    assert found["other"].to_pylist() == [1, 2, 3]
+    assert not pa.types.is_dictionary(found["key"].type)
+    assert may_merge == changed
+
+
+@pytest.mark.parametrize(
+    ("type_", "far"),
+    [
+        (pa.timestamp("s"), 2**40),
+        (pa.timestamp("s"), -(2**40)),
+        (pa.date32(), 2**30),
+        (pa.duration("s"), 2**60),
+        (pa.duration("s"), -(2**60)),
+        (pa.timestamp("s"), None),
+        (pa.date32(), None),
+        (pa.duration("s"), None),
+        (pa.int64(), None),
+    ],
+    ids=str,
+)
+def test_times_that_python_has_no_value_for_are_refused(type_, far):
+    column = pa.array([1, far or 2**10, 3], pa.int32() if pa.types.is_date32(type_) else pa.int64())
+    keys = of_arrow(place=pa.array(["a", "b", "c"]), key=column.cast(type_))
+    if far is None:
+        refuse_far(keys, "by")
+        return
+    with pytest.raises(InputError, match="outside the years 1 to 9999") as caught:
+        refuse_far(keys, "find")
+    assert (caught.value.argument, caught.value.allowed) == ("find", "write them as text or numbers")
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_values_are_ranked_in_their_order_and_combinations_numbered(in_chunks):
+    values = [2.5, None, -0.0, 0.0, np.nan, -3.0]
+    column, other = pa.array(values, from_pandas=False), pa.array(["x", "x", "y", "y", "x", None])
+    if in_chunks:
+        column, other = (pa.chunked_array([each[:2], each[2:]]) for each in (column, other))
+    assert ranks_of(of_arrow(key=column)).tolist() == [2, -1, 1, 1, -1, 0]
+    both = numbers_of(told_apart(of_arrow(key=column, other=other))[0])
+    combinations = [(2.5, "x"), (None, "x"), (0.0, "y"), (0.0, "y"), (None, "x"), (-3.0, None)]
+    assert len({*zip(both.tolist(), combinations, strict=True)}) == len({*combinations}) == len({*both.tolist()})
+    assert sorted({*both.tolist()}) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

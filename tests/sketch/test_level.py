@@ -28,3 +28,9 @@ def test_rates_and_nothing_are_refused():
         CalibrationSketch().update([0.5, 0.2], [0.3, 0.4]).test()
     with pytest.raises(InputError, match="has no rows; update it first"):
         CalibrationSketch().test()
+    with pytest.raises(InputError, match="sample_weight: is zero in every row"):
+        CalibrationSketch().update([0, 1], [0.3, 0.4], sample_weight=[0.0, 0.0]).test()
+    with pytest.raises(InputError, match="sketch: holds weights, which may tell outcomes, and sums in cells do not"):
+        CalibrationSketch().update(Y, V, sample_weight=V + 1.0).test()
+    with pytest.raises(InputError, match="outcome_free_weights: has no effect: there are no weights"):
+        CalibrationSketch().update(Y, V).test(outcome_free_weights=True)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.door.errors import InputError
+from calibrant.door.identity import CELLS
 from calibrant.door.sample import Sample
 from calibrant.measures.registry import measures
 from calibrant.sketch.bounds import BOUNDS
@@ -211,3 +212,42 @@ def test_sketches_pickle_and_copy_and_copies_stand_alone():
         again.update([1], [0.5])
         assert again.n_rows == sketch.n_rows + 1 == 501
     assert len(pickle.dumps(CalibrationSketch().update([1], [0.5]))) < 2_000
+
+
+def test_sources_are_distinct_where_several_are_said_to_be_and_copies_are_refused_else():
+    rng = np.random.default_rng(0)
+    one, other = (CalibrationSketch().update(rng.integers(0, 2, 200), rng.random(200)) for _ in "ab")
+    assert not CalibrationSketch.merge([one], distinct=True).distinct  # it is compared with none
+    for sketches, distinct in (([one, other], False), ([one, one], True)):
+        merged = CalibrationSketch.merge(sketches, distinct=distinct)
+        assert (merged.n_rows, merged.distinct, len(merged.parts)) == (400, distinct, 2)
+        assert len(merged.claims()) == 3  # its own, and those of its sources
+    with pytest.raises(InputError, match=r"^sketches: .*sketch 1"):
+        CalibrationSketch.merge([other, one, one])
+    assert (CalibrationSketch().claims(), len(one.claims())) == ((), 1)
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_more_sources_than_a_list_has_room_for_are_not_known(monkeypatch, n):
+    monkeypatch.setattr("calibrant.sketch.sketch.MOST_PARTS", 3)
+    days = [CalibrationSketch().update([0, 1], [0.2, 0.1 * at]) for at in range(n)]
+    merged = CalibrationSketch.merge(days, distinct=True)
+    assert (merged.parts is None) == (n > 3)
+    listed = CalibrationSketch()
+    listed.list_parts(tuple(each.claims()[0] for each in days))
+    assert listed.parts == merged.parts
+
+
+@pytest.mark.parametrize("finer", [2, 1, 0.5])
+def test_the_identity_of_a_sketch_is_that_of_its_rows_at_any_finer_resolution(finer):
+    """Of cells that are wider than usual the number of rows alone is known."""
+    rng = np.random.default_rng(0)
+    v = np.r_[rng.random(80), rng.integers(0, CELLS + 1, 20) / CELLS]
+    y = rng.integers(0, 2, 100)
+    usual, found = (CalibrationSketch(size).update(y, v).identity for size in (CELLS, int(finer * CELLS)))
+    if finer < 1:
+        assert (found.count, found.rows, found.cells, found.bits) == (100, None, None, 0.0)
+    else:
+        assert found.equals(usual)
+        assert (found.count, found.cells) == (usual.count, usual.cells)
+        assert found.bits == pytest.approx(usual.bits)

@@ -271,5 +271,69 @@ def test_cells_that_are_not_in_order_are_refused(order):
         storage._from_sound_table(whole.take(order))
 
 
+@pytest.mark.parametrize("change", ["a column more", "a column less", "other names", "rounding below 0", "above 1"])
+def test_other_columns_or_a_rounding_that_is_no_share_are_another_layout(change):
+    whole = restored_table(CalibrationSketch(64).update([0, 1], [0.2, 0.7]))
+    if change == "a column more":
+        changed = whole.append_column("more", pa.array([0.0, 0.0]))
+    elif change == "a column less":
+        changed = whole.drop_columns([whole.column_names[-1]])
+    elif change == "other names":
+        changed = whole.rename_columns([*whole.column_names[:-1], "last"]).replace_schema_metadata(
+            whole.schema.metadata
+        )
+    else:
+        version, resolution, _, seal = whole.schema.metadata[b"calibrant.sketch"].split()
+        share = (-(2.0**-60) if change == "rounding below 0" else 1.0 + 2.0**-52).hex().encode()
+        head = b" ".join((version, resolution, share, seal))
+        changed = whole.replace_schema_metadata(whole.schema.metadata | {b"calibrant.sketch": head})
+        changed.validate(full=True)
+    with pytest.raises(InputError, match="layout: has other columns"):
+        storage._from_sound_table(changed)
+
+
+def test_only_a_plain_file_with_a_sketchs_name_in_its_schema_holds_a_sketch(tmp_path, monkeypatch):
+    CalibrationSketch(64).update([0, 1], [0.2, 0.7]).to_parquet(tmp_path / "week.parquet")
+    pq.write_table(pa.table({"cell": [1]}), tmp_path / "rows.parquet")
+    (tmp_path / "text.parquet").write_text("y_true,y_prob\n")
+    held = {each.name: storage.holds_sketch(each) for each in tmp_path.iterdir()}
+    assert held == {"week.parquet": True, "rows.parquet": False, "text.parquet": False}
+    os.mkfifo(tmp_path / "pipe.parquet")
+    opened = []
+    monkeypatch.setattr(pq, "read_schema", opened.append)
+    for place in (tmp_path / "pipe.parquet", tmp_path, tmp_path / "none.parquet"):
+        assert storage.holds_sketch(place) is False
+    assert opened == []  # who opens a pipe waits for its writer
+
+
+@pytest.mark.parametrize(("data", "kind"), [("text", "str"), (None, "NoneType"), ([1], "list"), (3, "int")])
+def test_what_is_no_bytes_is_refused_by_its_type(data, kind):
+    with pytest.raises(InputError) as caught:
+        CalibrationSketch.from_bytes(data)
+    assert (caught.value.argument, caught.value.problem) == ("data", f"is a {kind}; bytes of `to_bytes` are needed")
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_of_every_type_are_read(kind):
+    held = CalibrationSketch(64).update([0, 1], [0.2, 0.7])
+    assert CalibrationSketch.from_bytes(kind(held.to_bytes())).to_bytes() == held.to_bytes()
+
+
+def test_what_a_sketch_says_of_its_sources_is_kept_and_layout_2_has_none():
+    days = [CalibrationSketch().update([0, 1, 1], [0.2, 0.7, at]) for at in (0.1, 0.3)]
+    for held, distinct in ((days[0], False), (CalibrationSketch.merge(days, distinct=True), True)):
+        again = CalibrationSketch.from_bytes(held.to_bytes())
+        assert (again.parts, again.distinct) == (held.parts, distinct)
+    unknown = held._stored()._replace(parts=None)
+    assert storage.from_bytes(storage.to_bytes(unknown)).parts is None
+    whole = restored_table(held)
+    head = whole.schema.metadata[b"calibrant.sketch"]
+    listed = storage._from_sound_table(whole).parts
+    assert len(listed) == 2
+    before = b"2" + head[1:]
+    old = whole.replace_schema_metadata({b"calibrant.sketch": before})
+    assert storage._from_sound_table(old).parts is None
+
+
 def restored_table(sketch):
     return pa.ipc.open_file(pa.py_buffer(sketch.to_bytes())).read_all()

@@ -197,8 +197,6 @@ def _uniform_bins(
     exact = not np.any(cells.high > cells.low)
     if strategy not in ("uniform", "exact") or norm != "l1" or (strategy == "exact" and not exact):
         raise _no_bound(f"strategy={strategy!r} and norm={norm!r}")
-    if strategy == "exact":
-        return 0.0
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     split = np.searchsorted(edges, cells.low) != np.searchsorted(edges, cells.high)
     split &= cells.high > cells.low
