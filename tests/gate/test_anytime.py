@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import hashlib
 import json
 import pickle
 import threading
@@ -16,12 +17,15 @@ from calibrant import CalibrationGate, CalibrationSketch, InputError, Interval, 
 from calibrant.cli.app import app
 from calibrant.door.errors import FileError
 from calibrant.door.output import alone_with, write_whole
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.gate.anytime import _possible, gate_so_far
+from calibrant.gate.anytime import AddedBeforeError, Origin, _possible, gate_so_far
 from calibrant.gate.table import loose_limit_of
+from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.gate import Won
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.sketch.sketch import UNSEALED, is_whole, sealed
+from calibrant.tables.identities import Ordered
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -529,3 +533,85 @@ def test_sums_of_a_state_are_possible_up_to_what_cells_may_add(name):
 
 
 WON = [each.name for each in fields(Won)]
+
+
+def ordered(y, v):
+    return Ordered(y, v, None, None, "", (v.size,))
+
+
+@pytest.mark.parametrize("path", ["one", "other", None])
+def test_a_file_that_is_said_to_be_of_other_rows_is_refused_where_it_is_the_very_same(path):
+    y, v = rows(200, 0.1)
+    gate = CalibrationGate(max_distance=0.3)
+    gate.add(ordered(y, v), distinct=True, origin=Origin("one"))
+    before = gate.to_bytes()
+    if path != "one":
+        assert gate.add(ordered(y, v), distinct=True, origin=Origin(path)).n_rows == 400
+        return
+    with pytest.raises(AddedBeforeError, match="rows were added before; distinct=True says that they are") as caught:
+        gate.add(ordered(y[::-1], v[::-1]), distinct=True, origin=Origin("one"))
+    overlap = caught.value.overlap
+    assert (overlap.how, overlap.count, overlap.certain) == ("copy", 200, True)
+    assert gate.to_bytes() == before
+    y, v = rows(200, 0.1, seed=1)
+    assert gate.add(ordered(y, v), distinct=True, origin=Origin("one")).n_rows == 400  # the file is another by now
+
+
+@pytest.mark.parametrize("n_batches", [0, 1])
+def test_a_state_of_layout_2_knows_its_rows_by_their_cells_and_batches_by_their_digests(n_batches):
+    gate = CalibrationGate(max_distance=0.1)
+    y, v = np.array([0.0, 1.0, 1.0]), np.array([0.1, 0.1, 0.9])
+    digest = hashlib.sha256()
+    if n_batches:
+        gate.update(y, v)
+        units = Draws.of_sample(Rows.of(y, v).sample)
+        for column in (units.y, units.v, units.w, units.copies):
+            digest.update(np.ascontiguousarray(column).tobytes())
+    state = json.loads(gate.to_bytes()) | {"layout": 2, "seal": UNSEALED.decode()}
+    state["added"] = [digest.hexdigest()] * n_batches
+    del state["held"], state["provenance"]
+    again = CalibrationGate.from_bytes(sealed(json.dumps(state).encode()))
+    assert len(again.held) == n_batches
+    assert again.held == gate._seen.claims()[:1]
+    assert again.provenance.complete == (not n_batches)
+    if n_batches:
+        with pytest.raises(InputError, match="once: rows are exactly those of an earlier batch"):
+            again.update(y, v)
+    assert again.update(y, v, distinct=True).n_rows == 3 * (n_batches + 1)
+
+
+def test_what_a_batch_is_said_to_be_is_no_two_things():
+    y, v = rows(100, 0.1)
+    gate = CalibrationGate(max_distance=0.1)
+    with pytest.raises(InputError, match="distinct: says that the rows are others, and once asks whether they are"):
+        gate.update(y, v, once=True, distinct=True)
+    for each, weight, said in (
+        (CalibrationGate(max_distance=0.1, max_weight=2.0), None, "is needed: this gate has a max_weight"),
+        (gate, np.ones(100), "cannot be used: this gate has no max_weight, so its rows have no weights"),
+    ):
+        with pytest.raises(InputError, match=f"^sample_weight: {said}"):
+            each.update(y, v, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("once", "distinct", "refused"), [(False, False, False), (True, False, True), (False, True, False)]
+)
+def test_few_rows_may_be_equal_by_chance_and_are_refused_where_that_is_asked(once, distinct, refused):
+    gate = CalibrationGate(max_distance=0.1)
+    gate.update([0, 1, 1], [0.1, 0.2, 0.9], once=True)
+    if refused:
+        with pytest.raises(AddedBeforeError, match=r"once: rows were added before: .*earlier batch 1"):
+            gate.add(ordered(np.array([1.0, 1.0, 0.0]), np.array([0.9, 0.2, 0.1])), once=once)
+        with pytest.raises(AddedBeforeError, match=r"^once: rows begin with the 3 rows of an earlier batch"):
+            gate.update([0, 1, 1, 1], [0.1, 0.2, 0.9, 0.5], once=once)
+    else:
+        assert gate.update([1, 1, 0], [0.9, 0.2, 0.1], once=once, distinct=distinct).n_rows == 6
+
+
+def test_rows_with_fewer_bits_are_remembered_where_it_is_asked():
+    for asked, n in (({}, 0), ({"once": True}, 1), ({"distinct": True}, 1)):
+        gate = CalibrationGate(max_distance=0.1)
+        gate.update([0, 1], [0.1, 0.9], **asked)
+        assert len(gate.held) == n
+    gate.update(*rows(300, 0.0))
+    assert len(gate.held) == 2

@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from calibrant import CalibrationGate
+from calibrant import CalibrationGate, InputError
 from calibrant.cli.app import app
+from calibrant.door.request import Listener
+from calibrant.gate.anytime import gate_with
+from calibrant.gate.request import GateRequest
+from calibrant.gate.result import NOTHING
 from calibrant.sketch.sketch import UNSEALED, sealed
 from calibrant.tables import entry
 from tests.strategies import examples
@@ -320,3 +324,74 @@ def test_a_log_that_begins_with_bad_rows_alone_is_another(tmp_path, monkeypatch,
     bad = pd.DataFrame({"y_prob": [np.nan] * 3, "y_true": [0] * 3})
     assert run(write(log, pd.concat([bad, clicks(20, 1)])), *options, state).exit_code in (0, 3)
     assert n_rows(state) == 22
+
+
+def coins(n, seed=0, **more):
+    """Rows that a copy of could be no chance."""
+    rng = np.random.default_rng(seed)
+    v = np.round(rng.random(n), 6)
+    return pd.DataFrame({"y_prob": v, "y_true": (rng.random(n) < v).astype(int), **more})
+
+
+def added(path, state, **asked):
+    """As the command does, without its words on the page."""
+    table = entry.open_table(str(path), distinct=asked.get("distinct", False))
+    return gate_with(table, state, GateRequest(max_distance=0.3, anytime=state, **asked), Listener())
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "asked", "said"),
+    [
+        (
+            coins(150),
+            coins(150)[::-1],
+            {},
+            "all 150 rows of b.csv are already in {state}; nothing was added; --distinct",
+        ),
+        (
+            clicks(150),
+            clicks(150)[::-1],
+            {},
+            "the 150 rows of b.csv are equal to rows that {state} has, too few events to tell a copy from a new batch; "
+            "nothing was added; --distinct says",
+        ),
+        (
+            coins(400),
+            pd.concat([coins(400)[200:], coins(200, 1)]),
+            {},
+            "about {some} rows of b.csv are already in {state}; nothing was added; give only its new rows; --distinct",
+        ),
+        (
+            pd.concat([coins(150), coins(150, 1)]),
+            None,
+            {"distinct": True},
+            "'a.csv' was added to {state} before, and did not change since; nothing was added; other rows are taken",
+        ),
+        (
+            coins(150, w=1.0),
+            coins(150, 1, w=1.0),
+            {"max_weight": 2.0},
+            "is missing, and the rows of {state} have column 'w'; nothing was added",
+        ),
+        (coins(150, w=1.0), coins(150, 1, w=1.0), {}, "is missing, and {state} was begun with 2.0"),
+        (coins(150), coins(150, 1), {"level": 0.01}, "is 0.01, and {state} was begun with 0.05"),
+    ],
+)
+def test_rows_that_a_state_does_not_take_are_refused_with_a_way_out(tmp_path, monkeypatch, first, then, asked, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("calibrant.gate.asides.asides", lambda *_, **__: NOTHING)
+    state = tmp_path / "s.gate"
+    weighed = {"sample_weight": "w", "max_weight": 2.0} if "w" in first else {}
+    added(write(tmp_path / "a.csv", first), state, **weighed)
+    before = state.read_bytes()
+    if then is None:
+        os.link("a.csv", "b.csv")
+    else:
+        write(tmp_path / "b.csv", then)
+    with pytest.raises(InputError) as caught:
+        added("b.csv", state, **asked)
+    head, _some, tail = said.format(state=repr(str(state)), some="\0").partition("\0")
+    told = str(caught.value).replace("'b.csv' was", "'a.csv' was")
+    assert head in told
+    assert tail in told
+    assert state.read_bytes() == before

@@ -222,8 +222,8 @@ def test_sources_are_distinct_where_several_are_said_to_be_and_copies_are_refuse
         merged = CalibrationSketch.merge(sketches, distinct=distinct)
         assert (merged.n_rows, merged.distinct, len(merged.parts)) == (400, distinct, 2)
         assert len(merged.claims()) == 3  # its own, and those of its sources
-    with pytest.raises(InputError, match=r"^sketches: .*sketch 1"):
-        CalibrationSketch.merge([other, one, one])
+    with pytest.raises(InputError, match=r"^sketches: .*sketch 0"):
+        CalibrationSketch.merge([one, one])
     assert (CalibrationSketch().claims(), len(one.claims())) == ((), 1)
 
 

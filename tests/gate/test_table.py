@@ -1,0 +1,306 @@
+"""The gate of a table: which of its columns are used, what is said of them, and what is refused."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibrant import CalibrationSketch, InputError, calibration_gate
+from calibrant.door.request import Listener
+from calibrant.door.sample import Sample
+from calibrant.findings.words import LABELS
+from calibrant.gate import table as gate_table
+from calibrant.gate.checks import _refuse_itself, check_opened
+from calibrant.gate.request import GateRequest, Provenance
+from calibrant.gate.result import NOTHING
+from calibrant.gate.table import (
+    _refuse_two_classes,
+    _refuse_weights,
+    _say_not_looked_at,
+    _say_odd,
+    decided,
+    of_units,
+    with_limit,
+)
+from calibrant.inference.bounds.regret import regret_bounds
+from calibrant.tables.entry import open_table
+from calibrant.tables.sketches import KeptSketches
+
+RNG = np.random.default_rng(0)
+V = RNG.integers(1, 32, 120) / 32
+Y = (RNG.random(120) < V) * 1
+W = RNG.integers(1, 4, 120) * 1.0
+FRAME = pd.DataFrame({"y_true": Y, "y_prob": V})
+REQUEST = GateRequest(max_distance=0.3)
+
+
+def told():
+    """A listener, and all that it is told."""
+    of = SimpleNamespace(premises={}, notes=[], hints=[], stages=[])
+    listener = Listener(of.stages.append, of.notes.append, of.premises.__setitem__)
+    return replace(listener, hint=of.hints.append), of
+
+
+def gated(table, **asked):
+    opened = KeptSketches.of(table) if isinstance(table, CalibrationSketch) else open_table(table)
+    return check_opened(opened, GateRequest(**{"max_distance": 0.3, **asked}), Listener())
+
+
+def columns(names, ranks=(0, 1, 2), *, summed=False):
+    return SimpleNamespace(columns=names, summed=summed, ranks=lambda _name, _option: np.array(ranks))
+
+
+GROUPED = GateRequest(max_distance=0.3, groups="id", explicit=frozenset({"groups", "level"}))
+
+
+@pytest.mark.parametrize(
+    ("table", "asked", "alone"),
+    [
+        (columns(["id"]), {}, True),
+        (columns(["id"]), {"explicit": None}, True),
+        (columns(["other"]), {}, False),
+        (columns(["id"], summed=True), {}, False),
+        (columns(["id"]), {"by": ("id",)}, False),
+        (columns(["id"]), {"find": ("id",)}, False),
+        (columns(["id"]), {"max_weight": 2.0}, False),
+        (columns(["id"], ranks=(0, -1, 1)), {}, False),
+        (columns(["id"], ranks=(0, 1, 1)), {}, False),
+    ],
+)
+def test_groups_of_one_row_each_are_no_groups_where_nothing_says_how_large_they_are(table, asked, alone):
+    request = replace(GROUPED, **asked)
+    found = of_units(table, request)
+    assert found.groups == (None if alone else "id")
+    if not alone:
+        assert found is request
+    else:
+        assert found.explicit == (None if request.explicit is None else {"level"})
+
+
+def test_premises_name_the_column_of_groups_that_are_rows(monkeypatch):
+    monkeypatch.setattr("calibrant.gate.asides.asides", lambda *_, **__: NOTHING)
+    frame = FRAME.assign(id=np.arange(120))
+    alone, grouped = gated(frame), gated(frame, groups="id")
+    assert "groups" not in alone.premises.columns
+    assert grouped.premises.columns == {"y_true": "y_true", "y_prob": "y_prob", "groups": "id"}
+    assert grouped.rows == alone.rows
+    assert not grouped.premises.grouped
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "can"),
+    [
+        ({}, ("place", "w", "who"), True),
+        ({"unweighted": True}, ("place", "who"), True),  # weights were left out on purpose
+        ({"by": ("place",)}, ("w", "who"), True),
+        ({"find": ("who",)}, ("place", "w"), True),
+        ({"find": ("all",)}, None, None),
+        ({"items": "who", "baseline": "b.csv"}, ("place", "w"), True),
+        ({"trials": "w"}, ("place", "w", "who"), False),
+        ({"max_distance": None, "max_regret": 0.1}, ("place", "w", "who"), False),
+        ({"anytime": "state"}, ("place", "w", "who"), False),
+    ],
+)
+def test_columns_that_nothing_looks_at_are_named_with_what_looks_at_them(monkeypatch, asked, said, can):
+    seen = []
+    monkeypatch.setattr(
+        gate_table, "searchable", lambda _table, names, rest, exclude_bad: seen.append((names, exclude_bad)) or rest
+    )
+    monkeypatch.setattr(gate_table, "may_hold_weights", "w".__eq__)
+    table = SimpleNamespace(columns=["y", "v", "place", "w", "who"], choose_classes=lambda _: None)
+    request = SimpleNamespace(**{**dict.fromkeys(("y_prob", "items", "trials", "max_regret", "anytime")), "by": (),
+                                 "find": (), "unweighted": False, "exclude_bad": False, **asked})  # fmt: skip
+    listener, of = told()
+    _say_not_looked_at(table, {"y_true": "y", "y_prob": "v"}, request, listener)
+    if said is None:
+        assert (of.premises, of.hints, seen) == ({}, [], [])
+        return
+    assert of.premises == {"not_looked_at": said, "searchable": can}
+    assert of.hints == [
+        f"Columns not looked at: {', '.join(said)}{'; --find all gates the segments that they make' if can else ''}."
+    ]
+    assert seen == [({"y_prob": "v"}, False)]
+
+
+@pytest.mark.parametrize("rest", [(), ("place",)])
+def test_of_classes_the_other_columns_are_named_and_not_searched(monkeypatch, rest):
+    seen = []
+    monkeypatch.setattr(gate_table, "searchable", lambda _table, names, *_, **__: seen.append(names) or rest)
+    table = SimpleNamespace(columns=["y", "p0", "p1", "p2", "place"], choose_classes=lambda _: ["p0", "p1", "p2"])
+    listener, of = told()
+    _say_not_looked_at(table, {"y_true": "y"}, REQUEST, listener)
+    assert seen == [{"y_prob": "p0"}]
+    assert of.premises == ({"not_looked_at": rest, "searchable": False} if rest else {})
+    assert of.hints == (["Columns not looked at: place."] if rest else [])
+
+
+def choosing(answer):
+    """A table whose columns are chosen so."""
+
+    def choose(*, y_true, y_prob):
+        asked.append((y_true, y_prob))
+        if isinstance(answer, Exception):
+            raise answer
+        return SimpleNamespace(names=answer)
+
+    asked = []
+    return SimpleNamespace(choose=choose, asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"y_true": "y", "y_prob": "v"}, None),
+        (InputError("y_prob", "there are several columns of predictions"), None),  # which reading says
+        ({"y_true": "y", "sample_weight": "w"}, "column 'w' holds weights, and the proof needs a bound on them"),
+        (InputError("sample_weight", "columns a, b may hold weights"), "columns a, b may hold weights, and the proof"),
+    ],
+)
+@pytest.mark.parametrize("classes", [None, ["p0", "p1", "p2"]])
+def test_columns_of_weights_are_refused_where_nothing_bounds_them(answer, said, classes):
+    table, request = choosing(answer), SimpleNamespace(y_true="y", y_prob="v")
+    if said is None:
+        assert _refuse_weights(table, request, classes) is None
+    else:
+        with pytest.raises(InputError) as caught:
+            _refuse_weights(table, request, classes)
+        assert caught.value.argument == "max_weight"
+        assert caught.value.problem.startswith(said)
+        assert "--sample-weight and --max-weight N" in caught.value.allowed
+        assert "--unweighted" in caught.value.allowed
+    assert table.asked == [("y", "v" if classes is None else "p0")]
+
+
+def test_probabilities_of_two_classes_are_one_probability():
+    for fine in (None, ["p0"], ["p0", "p1", "p2"]):
+        _refuse_two_classes(fine)
+    with pytest.raises(InputError, match=r"y_prob: columns 'no' ... 'yes' are probabilities .* with --y-prob yes"):
+        _refuse_two_classes(["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("y", "v", "w", "n_trials", "notes"),
+    [
+        ([0, 1, 1], [0.0, 1.0, 0.5], None, None, []),
+        ([0, 1, 1], [0.0, 1.0, 1.0], None, None, [LABELS]),
+        ([1, 1, 1], [0.2, 0.4, 0.5], None, None, ["All 3 outcomes are 1: nothing but events."]),
+        ([0, 0], [0.2, 0.4], None, None, ["All 2 outcomes are 0: no event."]),
+        ([0], [0.2], None, None, ["There is one row, and its outcome is 0."]),
+        ([0, 0], [0.2, 0.4], [1.0, 2.0], None, ["All outcomes with weight are 0: no event."]),
+        ([0, 1], [0.2, 0.4], [1.0, 0.0], None, ["All outcomes with weight are 0: no event."]),
+        ([1, 1], [0.2, 0.4], [2.0, 2.0], None, ["All 2 outcomes are 1: nothing but events."]),
+        ([1], [0.2], [2.5], None, ["There is one row, and its outcome is 1."]),
+        ([1, 1], [0.2, 0.4], [1.0, 4.0], 5, ["All 5 outcomes are 1: nothing but events."]),
+    ],
+)
+def test_labels_and_single_outcomes_are_spoken_of(y, v, w, n_trials, notes):
+    listener, of = told()
+    sample = Sample.of_arrays(np.array(y, float), np.array(v), None if w is None else np.array(w))
+    _say_odd(sample, 0.9, listener, n_trials=n_trials)
+    assert of.notes == notes
+    assert set(of.premises) == {"loose_limit"}
+
+
+def rows(**more):
+    """Rows that were read."""
+    read = {"y_true": Y, "y_prob": V, "sample_weight": None, "groups": None, "followed": None, "classes": None}
+    return SimpleNamespace(**{**read, "all_classes": None, "most_weight": lambda most: most, **more})
+
+
+def test_the_limit_that_is_not_given_is_that_of_the_rows_as_they_weigh():
+    rare = (np.arange(120) < 3) * 1
+    heavy = np.where(rare == 1, 4.0, 1.0)
+    chance, weighed = np.full(120, 0.025), np.full(120, 12 / 129)
+    cases = [
+        (rows(y_true=rare, y_prob=chance), {}, 0.0025),
+        (CalibrationSketch().update(rare, chance), {}, 0.0025),
+        (rows(y_true=rare, y_prob=weighed, sample_weight=heavy), {"sample_weight": "w", "max_weight": 4.0}, 1.2 / 129),
+    ]
+    for read, asked, limit in cases:
+        listener, of = told()
+        found = with_limit(read, GateRequest(**asked), listener)
+        assert found.max_distance == pytest.approx(limit, rel=0.05)
+        assert of.premises == {"max_distance": found.max_distance, "default_limit": True}
+        listener, of = told()
+        assert with_limit(read, replace(found, max_distance=0.3), listener).max_distance == 0.3
+        assert of.premises == {}
+
+
+def test_regret_of_sums_is_that_of_their_rows():
+    sketch = CalibrationSketch().update(Y, V)
+    alone = regret_bounds(Y, V, max_regret=0.3)
+    of_rows, of_sums = (gated(each, max_distance=None, max_regret=0.3) for each in (FRAME, sketch))
+    for found in (of_rows, of_sums):
+        assert found.rows.summary() == alone.summary()
+    assert of_rows.premises.perhaps_sampled == alone.premises.perhaps_sampled
+    assert of_sums.premises.perhaps_sampled is None
+    with pytest.raises(InputError, match="max_weight: is of single rows here: a bound of regret takes sums"):
+        gated(sketch, max_distance=None, max_regret=0.3, max_weight=2.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "weighed", "single"),
+    [
+        ({}, {}, True),
+        ({"sample_weight": "w", "max_weight": 4.0}, {"sample_weight": W}, True),
+        ({"trials": "n", "max_weight": 4.0}, {"trials": W}, False),
+    ],
+)
+def test_the_gate_of_rows_is_that_of_the_same_rows_by_their_weights(monkeypatch, asked, weighed, single):
+    monkeypatch.setattr("calibrant.gate.asides.asides", lambda *_, **__: "beside")
+    y = np.round(Y * W) / W
+    read = rows(y_true=y, sample_weight=W if weighed else None)
+    listener, of = told()
+    found = decided(read, GateRequest(max_distance=0.3, **asked), listener)
+    most = {"max_weight": asked["max_weight"]} if weighed else {}
+    assert found.result == calibration_gate(y, V, **weighed, **most, max_distance=0.3)
+    assert (found.name, found.kind, found.asides) == ("all rows", "rows", "beside")
+    assert ("perhaps_sampled" in of.premises) == single
+    assert ("trials_vary" in of.premises) == bool(weighed)
+
+
+def test_a_gate_of_sums_is_that_of_their_rows(monkeypatch):
+    monkeypatch.setattr("calibrant.gate.asides.asides", lambda *_, **__: NOTHING)
+    sketch = CalibrationSketch().update(Y, V)
+    found = gated(sketch)
+    assert found.rows == calibration_gate(Y, V, max_distance=0.3)
+    assert found.premises.columns == {}
+    assert not found.premises.complete
+    assert "hints" not in found.premises.to_dict() or not found.premises.hints
+
+
+def test_no_baseline_is_a_part_of_file(tmp_path):
+    for name in "ab":
+        FRAME.to_csv(tmp_path / f"{name}.csv", index=False)
+    of = {name: SimpleNamespace(sources=[str(tmp_path / f"{each}.csv") for each in name]) for name in ("a", "b", "ab")}
+    _refuse_itself(of["a"], of["b"], "b.csv")
+    for one, other in (("a", "a"), ("a", "ab"), ("ab", "b")):
+        with pytest.raises(InputError, match=r"'x.csv' is FILE itself, or a part of it, which is never worse"):
+            _refuse_itself(of[one], of[other], "x.csv")
+
+
+def test_a_limit_of_either_kind_is_given_alone():
+    with pytest.raises(InputError, match="max_distance: is given beside --max-regret; one of the two: the largest"):
+        GateRequest(max_distance=0.1, max_regret=0.1)
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "changes"),
+    [
+        ({}, {"columns": {"y_prob": "b"}, "pos_label": "yes"}, []),
+        ({"columns": {"y_prob": "a"}}, {}, []),
+        ({"columns": {"y_prob": "a"}}, {"columns": {"y_prob": "a", "groups": "g"}}, []),
+        ({"columns": {"y_prob": "a"}}, {"columns": {"y_prob": "b"}}, [("y_prob", "column 'a'", "column 'b'")]),
+        ({"pos_label": "yes"}, {"pos_label": "yes"}, []),
+        ({"pos_label": "yes"}, {}, []),
+        ({"pos_label": "yes"}, {"pos_label": "no"}, [("pos_label", "'yes'", "'no'")]),
+    ],
+)
+def test_columns_and_the_label_of_a_state_may_not_change(before, later, changes):
+    one, other = Provenance(**before), Provenance(**later)
+    assert list(one.changes(other)) == changes
+    both = one.joined(other)
+    assert both.columns == {**one.columns, **other.columns}
+    assert both.pos_label == (later.get("pos_label") or before.get("pos_label"))
