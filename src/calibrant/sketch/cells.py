@@ -152,7 +152,6 @@ def told_apart(keys: Any) -> tuple[Any, bool]:
     columns = {}
     for name in keys.columns:
         column = keys[name].to_arrow()
-        column = pyarrow.chunked_array([column]) if isinstance(column, pyarrow.Array) else column
         if pyarrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         columns[name] = without_signs(column)
