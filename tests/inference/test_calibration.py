@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.stats import binom, chisquare, poisson_binom
 
 from calibrant import InputError, calibration_test
 from calibrant.door.rows import Rows
+from calibrant.door.sample import Sample
 from calibrant.inference.testing import calibration, components
 from calibrant.inference.testing.components import (
     COX,
@@ -25,6 +27,7 @@ from calibrant.inference.testing.components import (
     pooling,
 )
 from calibrant.kernels.calibration import binomial_table
+from calibrant.resampling.redraw import log_tail_of_total
 from tests.oracles import calibration_test as oracle
 from tests.strategies import examples
 
@@ -316,3 +319,122 @@ def test_a_region_without_rows_of_its_own_keeps_the_means_of_its_cells():
     assert (found.low, found.high, found.mean_prediction, found.event_rate) == pytest.approx(tuple(back))
     assert calibration._in_population(None, rows) is None
     assert calibration._in_population(between, Rows.of([0, 1], [0.1, 0.2])) is between
+
+
+def test_components_are_evened_by_their_own_quantile_and_the_steps_have_a_quarter_of_the_share():
+    rng = np.random.default_rng(0)
+    best = {name: -rng.exponential(size=100) * (1.0 + k) for k, name in enumerate((COX, WAVES, GROUPS))}
+    least, leading = calibration.evened_minimum(best)
+    fifth = {name: np.sort(each)[4] for name, each in best.items()}  # of 100 draws 5% are as small
+    evened = {name: each - fifth[name] for name, each in best.items()}
+    evened[GROUPS] = evened[GROUPS] + math.log(4.0)
+    assert least == pytest.approx(np.minimum.reduce(list(evened.values())))
+    assert leading == min(evened, key=lambda name: evened[name][0])
+    few = {name: each[:7] for name, each in best.items()}
+    assert calibration.evened_minimum(few)[0] == pytest.approx(
+        np.minimum.reduce([each - each.min() + (name == GROUPS) * math.log(4.0) for name, each in few.items()])
+    )
+
+
+def test_the_share_as_extreme_counts_the_outcomes_themselves_and_what_rounding_parts():
+    logs = np.array([-3.0, -2.0, -3.0 + 1e-12, -4.0, 0.0])
+    assert calibration.share_as_extreme(logs) == 3 / 5
+    assert calibration.share_as_extreme(np.array([-3.0, -2.0, -1.0])) == 1 / 3
+
+
+def lots(v, count, ones, group=None, weight=1.0):
+    v, count, ones = (np.asarray(each, float) for each in (v, count, ones))
+    return UncertainLots(v, count, ones, np.broadcast_to(weight, v.shape), int(count.sum()), None, 0.0, group)
+
+
+def test_the_region_of_a_total_is_all_of_it():
+    found = calibration._total_region(lots([0.1, 0.3, 0.8], [2, 3, 5], [1, 1, 5]))
+    assert (found.low, found.high, found.direction, found.n_rows) == (0.1, 0.8, "too low", 10)
+    assert (found.mean_prediction, found.event_rate) == pytest.approx((0.51, 0.7))
+    high = calibration._total_region(lots([0.1, 0.8], [2, 3], [0, 2], weight=np.array([3.0, 1.0])))
+    assert high.direction == "too high"
+    assert (high.mean_prediction, high.event_rate) == pytest.approx((3.0 / 9.0, 2.0 / 9.0))
+
+
+@pytest.mark.parametrize(("rate", "direction"), [(0.5, "too low"), (0.1, "too high")])
+def test_the_region_of_a_constant_fault_is_all_predictions_and_of_none_there_is_none(rate, direction):
+    v = np.linspace(0.2, 0.4, 16)
+    units = lots(v, np.full(16, 100.0), np.round(100.0 * (v - 0.3 + rate)))
+    parts = Components.of(units)
+    for leading, degree in ((COX, 2), (WAVES, 1), (GROUPS, 2)):
+        found = calibration._region(units, parts, leading, degree)
+        assert (found.low, found.high, found.direction, found.n_rows) == (0.2, 0.4, direction, 1600)
+        assert (found.mean_prediction, found.event_rate) == pytest.approx((0.3, rate), abs=0.002)
+        right = replace(units, ones=100.0 * v)
+        assert calibration._region(right, parts, leading, degree) is None
+
+
+def test_the_region_of_a_line_is_the_half_that_is_clearer():
+    v = np.linspace(0.1, 0.9, 17)
+    units = lots(v, np.full(17, 100.0), np.round(100.0 * (v + np.where(v < 0.45, 0.05, -0.02))))
+    parts = Components.of(units)
+    for leading, degree in ((COX, 2), (WAVES, 2), (GROUPS, 2)):
+        found = calibration._region(units, parts, leading, degree)
+        assert found.direction == "too low"
+        assert found.low == 0.1
+        assert 0.3 < found.high < 0.6
+
+
+def test_rows_in_few_groups_are_bounded_and_with_weights_they_are_no_evidence(monkeypatch):
+    """Of signs there must be enough: which rows have them, and how each part of the level is spent."""
+    y, v = drawn(60, 1.5, 0)
+    units = lots_of_rows(Rows.of(y, v, None, None, np.arange(60) // 2))
+    how = {"level": 0.05, "n_resamples": 99, "random_state": 0, "premise": "as said", "joint": None}
+    alone = calibration.test_lots(units, by_tail=True, **how)
+    some, none = np.arange(60) % 3 > 0, np.zeros(60, bool)
+    some = some[: units.prediction.size]
+    parts = {"all": np.ones_like(some), "some": some, "none": none[: some.size]}
+    signs = {}
+    monkeypatch.setattr(calibration, "enough_for_signs", lambda *_: parts[signs["kind"]])
+    signs["kind"] = "all"
+    assert calibration.test_groups(units, by_tail=True, **how) == alone
+    signs["kind"] = "none"
+    found = calibration.test_groups(units, by_tail=True, **how)
+    tail = math.exp(log_tail_of_total(units.group, units.prediction, units.count, units.excess))
+    assert (found.pvalue, found.tail_pvalue, found.redrawn_pvalue) == pytest.approx((tail, tail, 1.0))
+    assert found.statistic == pytest.approx(-math.log(tail))
+    assert found.region == calibration._total_region(units)
+    with pytest.raises(InputError, match="groups: are too few to test weighted rows by groups"):
+        calibration.test_groups(units, by_tail=False, **how)
+    signs["kind"] = "some"
+    found = calibration.test_groups(units, by_tail=True, **how)
+    signed = calibration.test_lots(units.part(some), by_tail=True, **how)
+    few = units.part(~some)
+    bound = math.exp(log_tail_of_total(few.group, few.prediction, few.count, few.excess))
+    share = units.variance[~some].sum() / units.variance.sum()
+    assert found.pvalue == pytest.approx(min(1.0, signed.pvalue / (1.0 - share), bound / share))
+    assert found.method.endswith(f"which are too few for signs in {int(few.count.sum())} of the rows")
+    weighted = calibration.test_groups(units, by_tail=False, **how)
+    assert weighted == calibration.test_lots(units.part(some), by_tail=False, **how)
+
+
+def test_a_bound_of_cells_is_bennetts_of_what_their_sums_allow():
+    """Two rows of 1 and 3 in one cell, and one of 2: the heaviest of two is known from their squares."""
+    held = Sample(
+        prediction=np.array([0.2, 0.7]), count=np.array([2.0, 1.0]), ones=np.array([1.0, 1.0]),
+        weight=np.array([4.0, 2.0]), weighted_outcome=np.array([3.0, 2.0]), squared_weight=np.array([10.0, 4.0]),
+        cell_width=np.array([0.05, 0.0]), binary=True,
+    )  # fmt: skip
+    found = calibration._Bounded.of(held, np.ones(2, bool), 4.0, 0.01, None)
+    assert found.weight == pytest.approx([1.0, 0.5])
+    assert found.squares == pytest.approx([10 / 16, 4 / 16])
+    assert found.variance == pytest.approx([10 / 16 * 0.25 * 0.75, 4 / 16 * 0.7 * 0.3])
+    assert found.above == pytest.approx([0.75 * 0.85, 0.5 * 0.3])
+    assert found.below == pytest.approx([0.75 * 0.25, 0.5 * 0.7])
+    assert found.misplaced == pytest.approx(0.015)
+    known = calibration._Bounded.of(held, np.ones(2, bool), 4.0, 0.01, 1.0)
+    assert known.above == pytest.approx([0.25 * 0.85, 0.25 * 0.3])
+    direction = np.array([1.0, -0.5])
+    most = np.array([1.0 * found.above[0], 0.5 * found.below[1]])
+    variance = direction**2 * found.variance
+    for excess in ([0.55, -0.3], [0.02, 0.0], [-0.1, 0.0]):
+        units = SimpleNamespace(excess=np.array(excess))
+        seen = float(direction @ excess) - 0.015
+        at = np.linspace(0.0, max(seen, 0.0) / variance.sum(), 20_001)[:, None]
+        logs = (variance / most**2 * (np.expm1(at * most) - at * most)).sum(axis=1) - at[:, 0] * seen
+        assert found.log_bound(units, direction) == pytest.approx(min(0.0, logs.min()), abs=1e-7)

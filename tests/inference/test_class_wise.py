@@ -4,10 +4,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta, binom, t
 
 from calibrant import InputError
+from calibrant.door.classes import multiclass_sample
 from calibrant.inference import class_wise_test
-from calibrant.inference.testing.class_wise import benjamini_yekutieli, quarters
+from calibrant.inference.testing.class_wise import (
+    PairCounts,
+    benjamini_yekutieli,
+    most_involved,
+    pair_counts,
+    pair_pvalues,
+    quarters,
+)
+from calibrant.inference.testing.result import LEAST
 from tests.strategies import drawn_classes, examples
 
 
@@ -160,3 +170,110 @@ def test_rows_of_groups_are_independent_between_groups_alone():
 )
 def test_quarters_of_the_variance_hold_the_middle_of_each_row(variance, expected):
     assert quarters(np.array(variance)).tolist() == expected
+
+
+def test_pairs_are_counted_among_rows_that_are_not_certain():
+    table = np.array([[0.7, 0.2, 0.1], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25]])
+    found = pair_counts(multiclass_sample([1, 2, 0, 2, 0], table))
+    assert found.rows.tolist() == [2, 1, 1]  # the third is certain
+    assert found.observed.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]  # the second is of a class called impossible
+    assert found.expected == pytest.approx(np.array([[1.3, 0.6, 0.1], [0.25, 0.5, 0.25], [0.1, 0.3, 0.6]]))
+    assert found.unit == 2.0**-59
+
+
+def test_a_pair_has_twice_the_binomial_tail_of_its_mean_chance():
+    rows = np.array([40, 10, 0])
+    observed = np.array([[20, 12, 8], [1, 9, 0], [0, 0, 0]])
+    expected = np.array([[30.0, 9.5, 0.5], [3.0, 6.5, 0.5], [0.0, 0.0, 0.0]])
+    pairs, pvalues, adjusted = pair_pvalues(PairCounts(rows, observed, expected, 2.0**-50))
+    assert pairs.tolist() == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1]]  # 0.5 from none is no evidence
+    each = [
+        2.0 * binom.cdf(20, 40, 0.75),
+        2.0 * binom.sf(11, 40, 9.5 / 40),
+        2.0 * binom.sf(7, 40, 0.5 / 40),
+        2.0 * binom.cdf(1, 10, 0.3),
+        2.0 * binom.sf(8, 10, 0.65),
+    ]
+    assert pvalues == pytest.approx(each, rel=1e-9)
+    assert adjusted == pytest.approx(benjamini_yekutieli(np.array(each), 6), rel=1e-9)
+    many = np.array([10**6, 0])
+    near = PairCounts(many, np.array([[500_001, 500_002], [0, 0]]), np.array([[5e5, 5e5], [0.0, 0.0]]), 2.0**-40)
+    assert pair_pvalues(near)[1] == pytest.approx([2.0 * binom.sf(k, 10**6, 0.5) for k in (500_000, 500_001)], rel=1e-6)
+    lost = PairCounts(many, np.array([[10**6, 0], [0, 0]]), np.array([[3e5, 7e5], [0.0, 0.0]]), 2.0**-40)
+    assert (pair_pvalues(lost)[1] == LEAST).all()
+
+
+@pytest.mark.parametrize(("x", "n"), [(1, 5), (4, 5), (1, 1)])
+def test_a_mean_is_rounded_against_a_pair(x, n):
+    """Sums of probabilities are rounded by a unit for each row: one event where none was expected is no proof."""
+    unit = 1e-3
+    more = PairCounts(np.array([n]), np.array([[x]]), np.array([[x - 1.0]]), unit)
+    assert pair_pvalues(more)[1][0] == pytest.approx(min(1.0, 2.0 * binom.sf(x - 1, n, (x - 1.0) / n + unit)), rel=1e-7)
+    fewer = PairCounts(np.array([n]), np.array([[n - x]]), np.array([[n - x + 1.0]]), unit)
+    at = (n - x + 1.0) / n - unit
+    assert pair_pvalues(fewer)[1][0] == pytest.approx(min(1.0, 2.0 * binom.cdf(n - x, n, at)), rel=1e-7)
+
+
+def test_the_classes_most_involved_have_the_most_evidence_as_either_of_a_pair():
+    pairs, pvalues = np.array([[0, 1], [2, 3], [3, 3], [1, 3]]), np.array([1e-3, 1e-2, 1e-1, 1e-4])
+    shown, table = most_involved(5, pairs, pvalues, 2)
+    assert shown.tolist() == [1, 3]  # 3 + 4 and 2 + 1 + 1 + 4
+    assert table == pytest.approx(np.array([[0.0, 4.0], [0.0, 1.0]]))
+    shown, table = most_involved(5, pairs, pvalues, 9)
+    assert shown.tolist() == [0, 1, 2, 3, 4]
+    assert (table[0, 1], table[2, 3], table.sum()) == pytest.approx((3.0, 2.0, 10.0))
+
+
+def student(each):
+    """Log of the tail of a sum over the root of its squares, of as many as there are in effect."""
+    squares = each**2
+    effective = squares.sum() ** 2 / (squares**2).sum()
+    return np.log(t.sf(each.sum() / np.sqrt(squares.sum()), effective - 1.0)) if effective >= 10.0 else 0.0
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_weighted_classes_have_the_least_of_six_studentised_sums(grouped):
+    rng = np.random.default_rng(5)
+    n = 120
+    v = rng.uniform(0.1, 0.9, n)
+    y = (rng.random(n) < v**1.5).astype(int)
+    w, group = rng.choice([1.0, 0.5], n), np.arange(n) // 2 if grouped else None
+    found = class_wise_test(y, np.column_stack([1.0 - v, v]), sample_weight=w, groups=group).each_class[1]
+    order = np.argsort(v)
+    excess, variance = (w * (y - v))[order], (w**2 * v * (1.0 - v))[order]
+    quarter = np.minimum(4.0 * (variance.cumsum() - 0.5 * variance) / variance.sum(), 3.0).astype(int)
+    directions = [np.ones(n), np.where(quarter < 2, -1.0, 1.0), *((quarter == q).astype(float) for q in range(4))]
+    logs = []
+    for along, share in zip(directions, [0.5, 0.25, *[0.0625] * 4], strict=True):
+        each = along * excess
+        seen = each.sum()
+        each = np.bincount(group[order], each) if grouped else each
+        enough = seen**2 > (along**2 * variance).sum()
+        logs.append(min(0.0, np.log(2.0) + student(np.sign(seen) * each)) - np.log(share) if enough else -np.log(share))
+    assert found.pvalue == pytest.approx(min(1.0, np.exp(min(logs))), rel=1e-6)
+    best = int(np.argmin(logs))
+    much = (directions[best] * excess).sum() > 0.0
+    ways = ("not confident enough", "too confident") if best == 1 else ("too low", "too high")
+    assert found.direction == (ways[0] if much else ways[1])
+    assert (found.rate, found.mean_prediction) == pytest.approx((w @ y / w.sum(), w @ v / w.sum()))
+    assert found.bias_interval is None
+
+
+def test_fewer_than_ten_in_effect_are_no_evidence():
+    y, v = np.ones(12, int), np.full(12, 0.1)
+    w = np.append(np.full(9, 1.0), np.full(3, 1e-6))
+    table = np.column_stack([1.0 - v, v])
+    few, enough = (class_wise_test(y, table, sample_weight=each).each_class[1] for each in (w, np.ones(12)))
+    assert (few.pvalue, few.direction) == (1.0, None)
+    assert enough.pvalue < 1e-6
+
+
+@pytest.mark.parametrize("level", [0.05, 0.1, 0.5])
+def test_either_end_of_a_bias_misses_with_half_of_the_level_and_a_fifth_at_most(level):
+    y = (np.arange(200) < 90).astype(int)
+    v = np.full(200, 0.4)
+    found = class_wise_test(y, np.column_stack([1.0 - v, v]), level=level).each_class[1]
+    miss = min(level / 2.0, 0.2)
+    ends = beta.ppf(miss, 90, 111) - 0.4, beta.isf(miss, 91, 110) - 0.4
+    assert tuple(found.bias_interval) == pytest.approx(ends, abs=1e-9)
+    assert found.direction == "too low"  # 90 of 200, where 80 were expected
