@@ -1,5 +1,7 @@
 """What an audit keeps of the decision curve: the curve's own numbers at fewer thresholds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,12 @@ def test_without_resamples_there_is_no_band():
     found = acting_from_sample(Sample.from_columns(*drawn(200)), 0.3, 0.05, 0, 0)
     assert found.band is None
     assert found.no_band == "no resamples were asked for"
+
+
+def test_rows_that_were_pooled_into_cells_have_no_band():
+    y, v = drawn(200)
+    sample = Sample.from_columns(y, v)
+    apart, pooled = acting_from_sample(sample, 0.3, 0.05, 39, 0), replace(sample, cell_width=np.full(v.size, 0.01))
+    assert (apart.no_band, apart.band.n_resamples) == (None, 39)
+    found = acting_from_sample(pooled, 0.3, 0.05, 39, 0)
+    assert (found.band, found.no_band) == (None, "rows were pooled into cells")

@@ -153,3 +153,16 @@ def test_a_curve_without_noise_says_that_all_is_possible():
     found = smoothed(Cases.read(y, v), 0.05, 39, 0).without_noise()
     assert ((found.lower == 0.0) & (found.upper == 1.0)).all()
     assert {tuple(each.interval) for each in (found.ici, found.e50, found.e90, found.emax)} == {(0.0, 1.0)}
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "groups"])
+def test_the_noise_of_weights_and_groups_is_that_of_whole_units(kind, monkeypatch):
+    monkeypatch.setattr(flexible, "_of_units", lambda *_: "units")
+    monkeypatch.setattr(flexible, "resampled", lambda *_: np.ones((39, 1)))
+    y, v = drawn()
+    w, unit = np.arange(80) % 3 + 1.0 if kind == "weights" else None, np.arange(80) // 2 if kind == "groups" else None
+    x = np.unique(v)
+    cell, one = np.zeros(x.size, int), np.ones(1)
+    fit = flexible.Fit(x, np.zeros(1, int), x[:1], cell, one[:, None], one, one, x[:1])
+    found = flexible.reach(Cases.read(y, v, w, None, unit), fit, 0.05, 39, 0)
+    assert (found == "units") == (kind != "rows")
