@@ -198,3 +198,28 @@ def test_rows_of_files_are_matched_where_all_are_known(monkeypatch, rows, exclud
     assert (how["match"], how["unmatched"]) == ((match, "unmatched") if looked_for else (None, None))
     assert how["explicit"] is True
     assert found.matching == (f"{said}: ['a', 'b']" if said else None)
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["audit", "rows.csv", "--y-prob", " "], "calibrant: --y-prob is empty; is the variable set?"),
+        (["audit", ""], "calibrant: FILE is empty; is the variable set?"),
+        (
+            ["gate", "rows.csv", "--level", "1%", "--level", "2%"],
+            "calibrant: --level is given 2 times, and takes one value",
+        ),
+        *(
+            (
+                ["gate", "rows.csv", *[option, "a"] * 2],
+                f"calibrant: {option} is given 2 times, and takes one value; several columns have commas between them",
+            )
+            for option in ("--by", "--find", "--strata")
+        ),
+    ],
+    ids=str,
+)
+def test_a_line_that_cannot_be_read_is_told_in_one_line(line, said):
+    done = run(*line)
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"{said}\n")
