@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,10 +14,20 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, audit_table
 from calibrant.cli.app import app
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.request import OF_ROWS
 from calibrant.kernels import sketching
 from calibrant.sketch.cells import coarser
 from calibrant.tables.entry import open_table
-from calibrant.tables.sketches import open_sketches
+from calibrant.tables.frames import OpenedFrame
+from calibrant.tables.sketches import (
+    KeptSketches,
+    Written,
+    _explained,
+    check_place,
+    keep_merged,
+    open_sketches,
+    write_rows,
+)
 from tests.strategies import examples
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -239,3 +250,244 @@ def test_coarser_cells_are_those_of_the_rows(held, wanted):
     assert sorted(set(number.tolist())) == at.tolist()
     several = slice(0, sketching.LOW)
     assert np.allclose(found[at][:, several], there[:, several], rtol=1e-12, atol=1e-12)
+
+
+def two(*events, weight=None, resolution=64):
+    """A sketch of a few rows: so many of them with an event at each of 1/4, 1/2 and 3/4, of three each."""
+    y = [float(k < n) for n in events for k in range(3)]
+    v = [at / 4 for at in range(1, len(events) + 1) for _ in range(3)]
+    return CalibrationSketch(resolution).update(y, v, sample_weight=weight)
+
+
+def kept(path, sketches, **keys):
+    """Sketches in a file of Parquet, with these keys; as a table."""
+    data = [each if each is None else each.to_bytes() for each in sketches]
+    path.parent.mkdir(exist_ok=True, parents=True)
+    pq.write_table(pa.table({**keys, "sketch": pa.array(data, pa.binary())}), path)
+    return open_sketches(str(path))
+
+
+def fault(call, of=FileError):
+    with pytest.raises(of) as caught:
+        call()
+    assert type(caught.value) is of
+    return str(caught.value)
+
+
+def test_some_of_the_sketches_are_added_up(tmp_path):
+    parts = [two(1, 2), two(2, 1), two(0, 3)]
+    table = kept(tmp_path / "a.parquet", parts, day=[1, 2, 3])
+    for numbers in ([1], [0, 2], None):
+        wanted = CalibrationSketch.merge([parts[at] for at in (range(3) if numbers is None else numbers)])
+        assert_same_sketch(table.sketch(numbers), wanted)
+    assert [at for at, _, _ in table.stored([2, 0])] == [0, 2]
+
+
+def test_a_sketch_in_memory_is_the_only_one_of_its_table():
+    for distinct in (False, True):
+        held = two(1, 2)
+        held.distinct = distinct
+        table = KeptSketches.of(held)
+        ((at, where, stored),) = table.stored()
+        assert (at, where) == (0, "the sketch")
+        assert stored.distinct == distinct
+        assert np.array_equal(stored.columns, held.held()[1])
+        assert table.of_distinct == distinct
+        table = KeptSketches.of(held)
+        assert table.sketch() is held
+        assert table.of_distinct == distinct
+        assert table.path_print is None
+        assert not table.compared
+
+
+@pytest.mark.parametrize("problem", [pa.ArrowInvalid("odd"), OSError("odd"), ValueError("odd"), duckdb.Error("odd")])
+def test_what_readers_say_is_told_of_the_file(problem):
+    with pytest.raises(FileError, match=r"file: 'a\.parquet' is cut or damaged: odd"), _explained("a.parquet"):
+        raise problem
+    for other in (InputError("a", "b"), MemoryError(), KeyError("a"), OSError(12, "no memory")):
+        with pytest.raises(type(other)) as same, _explained("a.parquet"):
+            raise other
+        assert same.value is other
+
+
+def test_keys_of_several_types_are_told_of_all_sketches_that_are_merged(tmp_path):
+    tables = [kept(tmp_path / f"{name}.parquet", [two(1, 2)], day=[day]) for name, day in (("a", 1), ("b", "x"))]
+    said = fault(lambda: keep_merged(tables, tmp_path / "c.parquet", by=["day"]))
+    assert said.startswith("file: 'the sketches' holds keys of several types: ")
+
+
+FAULTS_OF_SKETCHES = {
+    "a column of folders": (
+        lambda folder: kept(folder / "day=1/a.parquet", [two(1, 2)], day=[1]).keys,
+        "file: 'day' is a column of the files and of their folders; rename one",
+    ),
+    "no rows": (lambda folder: kept(folder / "a.parquet", [], day=pa.array([], pa.int64())).keys, "holds no sketches"),
+    "nothing in a row": (
+        lambda folder: kept(folder / "a.parquet", [two(1, 2), None], day=[1, 2]).sketch(),
+        "a.parquet', row 1 holds no sketch",
+    ),
+    "two resolutions": (
+        lambda folder: kept(folder / "a.parquet", [two(1, 2), two(2, 1, resolution=128)], day=[1, 2]).sketch(),
+        "a.parquet', row 1 has the resolution 128, and ",
+    ),
+    "wide cells": (
+        lambda folder: kept(folder / "a.parquet", [two(1, 2)], day=[1]).groups({}, ["day"], 128),
+        "a.parquet', row 0 has the resolution 64, and this takes at least 128",
+    ),
+    "keys of several types": (
+        lambda folder: [
+            kept(folder / "a.parquet", [two(1, 2)], day=[1]),
+            kept(folder / "b.parquet", [two(2, 1)], day=["x"]),
+            open_sketches(str(folder)).keys,
+        ],
+        "holds keys of several types",
+    ),
+    "no sketches": (
+        lambda folder: [pq.write_table(rows(9), folder / "a.parquet"), open_sketches(str(folder))],
+        "holds no sketches, such as ",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS_OF_SKETCHES)
+def test_what_is_wrong_with_kept_sketches_is_named(tmp_path, what):
+    call, said = FAULTS_OF_SKETCHES[what]
+    assert said in fault(lambda: call(tmp_path))
+
+
+def test_weights_are_refused_where_single_outcomes_are_counted(tmp_path):
+    table = kept(tmp_path / "a.parquet", [two(1, 2, weight=[1.0, 2.0] * 3)], day=[1])
+    said = fault(lambda: table.groups({}, ["day"], 64, option="drift"), InputError)
+    assert said.startswith("drift: the evidence counts single outcomes, and ")
+    assert said.endswith("a.parquet', row 0 holds weights")
+    assert table.groups({}, ["day"], 64).cells[:, sketching.WEIGHT].sum() == 9.0
+    plain = kept(tmp_path / "b.parquet", [two(1, 2)], day=[1])
+    assert plain.groups({}, ["day"], 64, option="drift").cells[:, sketching.COUNT].sum() == 6
+
+
+OF_SKETCHES = {
+    "y_true": lambda table: table.choose(y_true="y"),
+    "y_prob": lambda table: table.choose(y_prob="p"),
+    "sample_weight": lambda table: table.choose(sample_weight="w"),
+    "unweighted": lambda table: table.choose(unweighted=True),
+    "y_prob of classes": lambda table: table.choose_classes("p"),
+    "y_prob of arrays": lambda table: table.arrays({}),
+    "exclude_bad": lambda table: table.good_arrays({}),
+    "exclude_bad of all": lambda table: table.sketched({}, exclude_bad=True),
+    "exclude_bad of groups": lambda table: table.groups({}, [], 64, exclude_bad=True),
+    "exclude_bad of features": lambda table: table.with_features({}, ["a"], "find", exclude_bad=True, groups="g"),
+    "groups": lambda table: table.with_features({}, ["a"], "find", groups="g"),
+    "find": lambda table: table.with_features({}, ["a"], "find"),
+    "items": lambda table: table.ranks("a", "items"),
+    "slices": lambda table: table.lazily({}, ["a"], "slices"),
+    "by": lambda table: table.require(["day"], "by"),
+}
+
+
+@pytest.mark.parametrize("asked", OF_SKETCHES)
+def test_what_needs_rows_is_refused_of_a_sketch_by_its_argument(asked):
+    said = fault(lambda: OF_SKETCHES[asked](KeptSketches.of(two(1, 2))), InputError)
+    assert said == f"{asked.split()[0]}: {OF_ROWS}"
+
+
+def test_what_is_not_asked_for_is_not_refused_of_a_sketch(tmp_path):
+    table = KeptSketches.of(two(1, 2))
+    assert table.choose().names == {}
+    assert table.choose(unweighted=False).guessed == ()
+    assert table.choose_classes(None) is None
+    table.require([], "by")
+    sketch, n_excluded = table.sketched({})
+    assert (sketch.n_rows, n_excluded) == (6, 0)
+    with_keys = kept(tmp_path / "a.parquet", [two(1, 2)], day=[1])
+    with_keys.require(["day"], "by")
+    assert "by: there is no column 'week'; there are 'day'" in fault(
+        lambda: with_keys.require(["week"], "by"), InputError
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "by", "overwrite", "said"),
+    [
+        ("a.bin", [], False, "a.bin' ends in neither .sketch nor .parquet"),
+        ("a", [], True, "ends in neither .sketch nor .parquet"),
+        ("a.sketch", ["day"], False, "a.sketch' can hold one sketch; with columns name a file that ends in .parquet"),
+        ("there.sketch", [], False, "there.sketch' exists already; --overwrite replaces it"),
+        ("there.sketch", [], True, None),
+        ("a.SKETCH", [], False, None),
+        ("a.Parquet", ["day"], False, None),
+        ("a.parquet", [], False, None),
+    ],
+)
+def test_a_place_for_sketches(tmp_path, path, by, overwrite, said):
+    (tmp_path / "there.sketch").write_bytes(b"x")
+    if said is None:
+        check_place(tmp_path / path, by, overwrite)
+    else:
+        found = fault(lambda: check_place(tmp_path / path, by, overwrite))
+        assert found.startswith("out: ")
+        assert said in found
+
+
+@pytest.mark.parametrize("name", ["all.sketch", "all.parquet"])
+def test_without_keys_all_rows_are_one_sketch(tmp_path, name):
+    table = OpenedFrame(pa.table({"y": [1, 0, 1], "p": [0.5, 0.25, None]}))
+    written = write_rows(table, tmp_path / name, names={"y_true": "y", "y_prob": "p"}, exclude_bad=True)
+    assert written == Written(1, 2, 1)
+    assert_same_sketch(open_sketches(str(tmp_path / name)).sketch(), CalibrationSketch().update([1, 0], [0.5, 0.25]))
+
+
+@pytest.mark.parametrize("name", ["sketch", "n_rows"])
+def test_keys_are_not_called_as_columns_of_sketches_are(tmp_path, name):
+    table = kept(tmp_path / "a.parquet", [two(1, 2)], day=[1])
+    for call in (
+        lambda: keep_merged([table], tmp_path / "b.parquet", by=[name]),
+        lambda: write_rows(table, tmp_path / "b.parquet", names={}, by=[name]),
+    ):
+        assert f"by: names {name!r}, which is what a column of the sketches is called" in fault(call, InputError)
+    assert not (tmp_path / "b.parquet").exists()
+
+
+def many(seed, n=120, resolution=65536):
+    """A sketch of rows that no other would have by chance."""
+    rng = np.random.default_rng(seed)
+    return CalibrationSketch(resolution).update(rng.integers(0, 2, n), rng.random(n))
+
+
+def test_copies_are_refused_unless_rows_are_few_and_of_other_keys(tmp_path):
+    few, each = two(1, 2, resolution=65536), many(0)
+    assert "row 1 holds the same 6 rows as" in fault(kept(tmp_path / "same.parquet", [few, few], day=[1, 1]).sketch)
+    assert kept(tmp_path / "days.parquet", [few, few], day=[1, 2]).sketch().n_rows == 12
+    assert "row 1 holds the same 120 rows as" in fault(kept(tmp_path / "many.parquet", [each, each], day=[1, 2]).sketch)
+
+
+def test_copies_of_rows_that_are_said_to_be_distinct_are_merged(tmp_path):
+    (tmp_path / "a.sketch").write_bytes(many(0).to_bytes())
+    (tmp_path / "b.sketch").write_bytes((tmp_path / "a.sketch").read_bytes())
+    tables = [open_sketches(str(tmp_path / f"{name}.sketch")) for name in "ab"]
+    assert "b.sketch' holds the same 120 rows as" in fault(lambda: keep_merged(tables, tmp_path / "all.sketch"))
+    assert keep_merged(tables, tmp_path / "all.sketch", distinct=True).n_rows == 240
+    assert CalibrationSketch.from_bytes((tmp_path / "all.sketch").read_bytes()).distinct
+
+
+def test_files_that_are_merged_are_told_with_their_rows(tmp_path):
+    files = [str(tmp_path / f"{at}.parquet") for at in range(2)]
+    tables = [
+        kept(tmp_path / f"{at}.parquet", [many(at, 40 + at, 64), many(9 + at, 60, 64)], day=[at, 7]) for at in (0, 1)
+    ]
+    merged = keep_merged(tables, tmp_path / "all.sketch")
+    assert merged.parts == tuple(zip(files, (100, 101), strict=True))
+    assert (merged.n_sketches, merged.n_rows, merged.n_excluded, merged.unlisted) == (1, 201, 0, ())
+    by_day = keep_merged(tables, tmp_path / "days.parquet", by=["day"])
+    assert (by_day.n_sketches, by_day.n_rows) == (3, 201)
+    held = pq.read_table(tmp_path / "days.parquet")
+    assert dict(zip(held["day"].to_pylist(), held["n_rows"].to_pylist(), strict=True)) == {0: 40, 1: 41, 7: 120}
+
+
+@pytest.mark.parametrize(
+    ("n", "more"), [(1, None), (20, None), (21, "1 more file: 21 rows"), (23, "3 more files: 66 rows")]
+)
+def test_up_to_twenty_files_are_told_one_by_one(n, more):
+    parts = tuple((f"{at}.sketch", at) for at in range(1, n + 1))
+    *lines, last = Written(1, 5, 0, parts).summary("out.sketch").split("\n")
+    assert last == "Wrote out.sketch: 1 sketch of 5 rows"
+    assert lines == [f"{at}.sketch: {at} row{'s' * (at > 1)}" for at in range(1, min(n, 20) + 1)] + [more] * (n > 20)
