@@ -1,6 +1,7 @@
 """One table through every road of the front door: one answer, or a refusal that names what is wrong."""
 
 import datetime
+import gzip
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 from calibrant import CalibrationSketch, audit_table
 from calibrant.door.errors import FileError, InputError
 from calibrant.drift.periods import RESOLUTION
-from calibrant.tables.entry import open_table
+from calibrant.tables.entry import filesystem_of, open_table
 from calibrant.tables.folders import check_folder_columns
 from calibrant.tables.inputs import _as_regex
 
@@ -281,3 +282,117 @@ def test_folders_of_one_table_give_the_same_columns(files, said):
     with pytest.raises(FileError) as caught:
         check_folder_columns(files, "t")
     assert caught.value.problem == f"'t' holds folders of different columns: {said}"
+
+
+def test_file_systems_are_those_of_pyarrow_or_fsspec_or_named():
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    found = filesystem_of(fsspec.filesystem("file"))
+    assert type(found) is pyarrow.fs.PyFileSystem
+    assert filesystem_of(found) is found
+    assert filesystem_of("gcs").type_name == "gcs"
+    assert type(filesystem_of("file:///")) is pyarrow.fs.LocalFileSystem
+    assert type(filesystem_of("file:///tmp")) is pyarrow.fs.SubTreeFileSystem
+    with pytest.raises(InputError, match="filesystem: is 'ftp', which is not known; a FileSystem"):
+        filesystem_of("ftp")
+
+
+def numbered(k, n=200):
+    return rows(n, seed=k)
+
+
+OTHERS = pa.table({"y": numbered(0)["y"], "p": [each / 2 for each in numbered(0)["p"].to_pylist()]})
+
+
+@pytest.fixture
+def sums(monkeypatch):
+    """Files are summed, however few their rows are."""
+    monkeypatch.setattr("calibrant.tables.entry.MANY_ROWS", 0)
+    monkeypatch.setattr("calibrant.tables.entry.MANY_BYTES", 0)
+
+
+@pytest.mark.usefixtures("sums")
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        ({"a.parquet": numbered(0), "b.parquet": numbered(1, 150), "c.parquet": numbered(0)}, "ac"),
+        ({"a.parquet": numbered(0), "b.parquet": OTHERS, "c.parquet": numbered(2, 50)}, ""),  # whose ends differ
+        ({"a.csv": numbered(0), "b.csv": numbered(1, 150), "c.csv": numbered(0)}, "ac"),
+        ({"a.csv": numbered(0), "b.csv": numbered(1, 150)}, ""),
+        ({"a.csv": numbered(0), "b.csv": numbered(1, 150), "c.csv.gz": numbered(2, 50)}, "abc"),
+    ],
+)
+def test_files_whose_sizes_allow_that_they_hold_the_same_rows_are_hashed(tmp_path, files, read):
+    files = dict(files)
+    for name in [name for name in files if name.endswith(".gz")]:
+        put(tmp_path, {name.removesuffix(".gz"): files.pop(name)})
+        (tmp_path / name).write_bytes(gzip.compress((tmp_path / name.removesuffix(".gz")).read_bytes()))
+        (tmp_path / name.removesuffix(".gz")).unlink()
+    table = open_table(put(tmp_path, files))
+    assert table.summed
+    found = {file.rsplit("/", 1)[1][0]: each for file, each in table._hashed(NAMES).items()}
+    assert "".join(sorted(found)) == read
+    if read == "ac":
+        assert found["a"].equals(found["c"])
+        assert found["a"].bits == found["c"].bits >= 50.0
+    elif read:
+        assert [found[name].count for name in read] == [200, 150, 50]
+        assert {each.bits for each in found.values()} == {0.0}
+    headed = table._identities(NAMES)
+    assert [each.head is not None for _, each in headed] == [n.num_rows >= 128 for n in files.values()] + [False] * (
+        read == "abc"
+    )
+
+
+@pytest.mark.usefixtures("sums")
+def test_of_very_many_summed_files_the_first_rows_are_not_read(tmp_path, monkeypatch):
+    table = open_table(put(tmp_path, {"a.parquet": numbered(0), "b.parquet": numbered(1)}))
+    monkeypatch.setattr("calibrant.tables.entry._FEW_FILES", 1)
+    assert [each.head for _, each in table._identities(NAMES)] == [None, None]
+    monkeypatch.setattr("calibrant.tables.entry._FEW_FILES", 2)
+    assert None not in [each.head for _, each in table._identities(NAMES)]
+
+
+def test_parts_of_a_file_are_known_where_they_are_few(tmp_path, monkeypatch):
+    folder = put(tmp_path, {"a.parquet": numbered(0), "b.parquet": numbered(1)})
+    whole = open_table(folder).sketched(NAMES)[0].identity
+    one, several = open_table(f"{folder}/a.parquet"), open_table(folder)
+    assert [[each.count for each in table.parts(NAMES, whole)] for table in (one, several)] == [[200], [200, 200]]
+    monkeypatch.setattr("calibrant.tables.entry.MANY_ROWS", 0)
+    one, several = open_table(f"{folder}/a.parquet"), open_table(folder)
+    assert several.parts(NAMES, whole) == ()
+    (part,) = one.parts(NAMES, whole)
+    assert (part.count, part.head is None) == (400, False)
+
+
+def test_sketches_are_not_read_from_a_file_system(tmp_path):
+    table = pa.table({"sketch": [b"a"], "n_rows": [1]})
+    for columns, refuses in ((["sketch", "n_rows"], True), (["sketch"], False), (["n_rows"], False)):
+        folder = put(tmp_path / columns[0] / str(len(columns)), {"a.parquet": table.select(columns)})
+        if refuses:
+            with pytest.raises(FileError, match=r"filesystem: cannot be used: .* holds sketches, which are"):
+                open_table(folder, filesystem=HERE)
+        else:
+            assert open_table(folder, filesystem=HERE).columns == columns
+
+
+def test_bytes_tell_whether_text_files_of_a_dataset_are_many(tmp_path, monkeypatch):
+    folder = put(tmp_path, {"a.csv": numbered(0), "b.csv": numbered(1)})
+    size = sum((tmp_path / name).stat().st_size for name in ("a.csv", "b.csv"))
+    for most, summed in ((size, False), (size - 1, True)):
+        monkeypatch.setattr("calibrant.tables.entry.MANY_BYTES", most)
+        assert open_table(ds.dataset(folder, format="csv")).summed is summed
+        assert open_table(folder, filesystem=HERE).summed is summed
+        assert open_table(folder).summed is summed
+
+
+def test_a_part_without_rows_has_no_identity(tmp_path):
+    folder = put(tmp_path, {"a.parquet": numbered(0), "b.parquet": numbered(1).slice(0, 0)})
+    found = open_table(folder, filesystem=HERE)._identities(NAMES)
+    assert [(path.rsplit("/", 1)[1], each.count) for path, each in found] == [("a.parquet", 200)]
+    empty = open_table(put(tmp_path / "none", {"a.parquet": numbered(0).slice(0, 0)}), filesystem=HERE)
+    assert empty._identities(NAMES) == []
+
+
+@pytest.mark.parametrize(("table", "said"), [("", "is an empty name"), ("  ", "is an empty name")])
+def test_an_empty_name_is_refused(table, said):
+    assert said in refused(table)

@@ -2,14 +2,17 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import FileError
+from calibrant import FileError, InputError
 from calibrant.cli.app import app
+from calibrant.door.request import LOG
 from calibrant.tables.entry import OpenedFile
+from calibrant.tables.formats.json_rows import _samples
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -101,3 +104,31 @@ def test_a_copy_of_a_log_is_refused_by_name(tmp_path):
     (tmp_path / "b.jsonl").unlink()
     with pytest.raises(FileError, match=r"c\.jsonl\.gz' holds the same 200 rows"):
         OpenedFile(tmp_path).read()
+    assert OpenedFile(tmp_path / "a.jsonl").read().y_true.size == 200
+    told = OpenedFile(tmp_path)
+    told.distinct = True
+    assert told.read().y_true.size == 400
+
+
+def test_documents_of_a_log_are_its_items(tmp_path):
+    each = [sample([-1.0, -2.0], 1.0) | {"doc_id": at, "doc_hash": "ab"[at]} for at in range(2)]
+    log = OpenedFile(written(tmp_path, each))
+    assert log.items(None, {}) == ["0 a", "1 b"]
+    with pytest.raises(InputError, match="items: ") as refused:
+        log.items("doc_id", {})
+    assert refused.value.problem == LOG
+    assert log.items("acc", {"y_prob": "doc_id", "y_true": "doc_id"}) is not None  # a column of the log that is named
+    bare = OpenedFile(written(tmp_path, [sample([-1.0, -2.0], 1.0) | {"doc_id": None}], "bare.jsonl"))
+    assert bare.items(None, {}) is None
+
+
+def test_blank_lines_of_a_log_are_no_samples(tmp_path):
+    path = written(tmp_path, [sample([-1.0, -2.0], 1.0), sample([-1.0, -3.0], 0.0)])
+    with Path(path).open("a") as file:
+        file.write("\n  \n" + json.dumps({"acc": 0.5}) + "\n")
+    with pytest.raises(FileError, match=r"acc: row 2 is 0\.5"):
+        OpenedFile(path).read()
+    with Path(path).open("a") as file:
+        file.write("no json\n")
+    with pytest.raises(FileError, match="row 3 is no JSON"):
+        list(_samples([path]))
