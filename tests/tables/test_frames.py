@@ -1,6 +1,9 @@
 """One GROUP BY in every engine that runs in this process: the same cells as from arrays."""
 
+import re
+
 import duckdb
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +12,7 @@ import pytest
 
 from calibrant.door.errors import InputError
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.frames import OpenedFrame
+from calibrant.tables.frames import OpenedFrame, as_weights, keys_of, of_trials
 
 dd, ibis = (pytest.importorskip(name) for name in ("dask.dataframe", "ibis"))
 CONNECTION = duckdb.connect()
@@ -169,3 +172,64 @@ def test_a_table_of_one_row_has_rows(n):
         else:
             with pytest.raises(InputError, match="holds no rows"):
                 read()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_of_two_labels_a_lazy_table_has_one_where_the_events_stands(lazy):
+    table = pl.DataFrame({"word": ["yes", "no", None], "p": [0.5, 0.25, 0.75], "text": ["a", "b", "c"]})
+    table = table.lazy() if lazy else table
+    with OpenedFrame(table, pos_label="yes").lazily({"y_true": "word", "y_prob": "p"}, ["text"], "find") as found:
+        assert found.pos_label is None
+        assert nw.from_native(found.held.lazy().collect())["word"].to_list() == [1.0, 0.0, None]
+    for names, label, argument in (
+        ({"y_true": "word", "y_prob": "p"}, None, "y_true"),
+        ({"y_true": "word", "y_prob": "text"}, "yes", "y_prob"),
+        ({"y_true": "word", "y_prob": "p", "sample_weight": "text"}, "yes", "sample_weight"),
+    ):
+        opened = OpenedFrame(table, pos_label=label).lazily(names, [], "find")
+        with pytest.raises(InputError, match=f"{argument}: names the column '.*', which holds String; numbers"), opened:
+            pass
+    plain = OpenedFrame(table)
+    with plain.lazily({"y_prob": "p"}, [], "find") as same:
+        assert same is plain
+    with pytest.raises(InputError, match="find: there is no column 'z'"), plain.lazily({}, ["z"], "find"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        (["a", None, "b"], ["a", None, "b"]),
+        ([1, 2.5, None], [1.0, 2.5, None]),
+        ([1, np.int64(2)], [1, 2]),
+        ([True, np.bool_(False), None], [True, False, None]),
+        ([1, "a"], "holds texts, numbers or truth values side by side; write all in one way"),
+        ([1, True], "side by side"),
+        ([{"a": 1}, {"a": 2}], "holds values such as {'a': 1}; single values are needed"),
+        (pd.period_range("2026-01", periods=2, freq="M"), [pd.Timestamp("2026-01-01"), pd.Timestamp("2026-02-01")]),
+        (pd.Categorical(pd.IntervalIndex.from_breaks([0, 1, 2])), ["(0, 1]", "(1, 2]"]),
+        (pd.Categorical(["b", "a", "b"]), ["b", "a", "b"]),
+    ],
+    ids=repr,
+)
+def test_keys_of_pandas_are_single_values_of_one_kind(values, wanted):
+    objects = isinstance(values, list) and not isinstance(values[0], str)
+    series = nw.from_native(pd.Series(values, dtype=object if objects else None), series_only=True)
+    if isinstance(wanted, str):
+        with pytest.raises(InputError, match=f"by: names the column 'k', which .*{re.escape(wanted)}"):
+            keys_of(series, "k", "by")
+    else:
+        assert keys_of(series, "k", "by").to_pylist() == wanted
+
+
+def test_trials_are_read_as_weights_and_told_as_trials():
+    assert as_weights({"y_true": "y", "trials": "n"}) == {"y_true": "y", "sample_weight": "n"}
+    told = of_trials(InputError("sample_weight", "sample_weight is negative", row=3, allowed="none"))
+    assert (told.argument, told.problem, told.row, told.allowed) == ("trials", "trials is negative", 3, "none")
+
+
+def test_names_of_columns_are_text_and_each_is_there_once():
+    with pytest.raises(InputError, match="table: has a column named 0; names of columns must be text"):
+        OpenedFrame(pd.DataFrame({0: [1.0]}))
+    with pytest.raises(InputError, match="table: has several columns of one name; rename all but one"):
+        OpenedFrame(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]))

@@ -1,10 +1,14 @@
 """A cut or damaged file gives no number: wherever it is cut, whichever bit is flipped."""
 
 import base64
+import datetime
+import errno
 import gzip
 import json
 import os
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -416,3 +420,97 @@ def test_a_last_line_with_too_few_fields_is_refused(tmp_path, last):
     for read in (read_file, sketch_file):
         with pytest.raises(FileError):
             read(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.zst"])
+def test_a_compressed_file_of_nothing_is_empty(tmp_path, name):
+    path = written(tmp_path, name, gzip.compress(b"") if name.endswith("gz") else zstandard(b""))
+    with pytest.raises(FileError, match=rf"{re.escape(name)}' is empty"):
+        base.check_compressed(str(path))
+    base.check_compressed(str(tmp_path / "not compressed, and not looked at"))
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (OSError(errno.ENOMEM, "no"), MemoryError),
+        (pa.ArrowMemoryError("allocation error"), MemoryError),
+        (OSError("Allocation error : not enough memory"), MemoryError),
+        (PermissionError(errno.EACCES, "no"), r"a\.csv\.gz' cannot be read: \[Errno 13\] no$"),
+        (EOFError("it ends"), r"a\.csv\.gz' is cut or damaged: it ends; copy it, or write it, once more"),
+    ],
+    ids=repr,
+)
+def test_a_lack_of_memory_is_no_damage_of_a_compressed_file(tmp_path, monkeypatch, problem, said):
+    def fails(_):
+        raise problem
+
+    path = str(written(tmp_path, "a.csv.gz", gzip.compress(b"a\n")))
+    monkeypatch.setattr(gzip, "open", fails)
+    if said is MemoryError:
+        with pytest.raises(MemoryError):
+            base.check_compressed(path)
+    else:
+        with pytest.raises(FileError, match=said):
+            base.check_compressed(path)
+
+
+def stated(low=None, high=None, nulls=None):
+    """Ends of a column as the last bytes of a file state them."""
+    return SimpleNamespace(
+        has_null_count=nulls is not None, null_count=nulls, has_min_max=low is not None, min=low, max=high
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "ends", "said"),
+    [
+        (pa.array([1, None, 3]), stated(1, 3, 1), None),
+        (pa.array([1, None, 3]), stated(0, 4), None),
+        (pa.array([1, None, 3]), stated(1, 3, 2), "column 'c' lacks 1 numbers, and 2 are said to be missing"),
+        (pa.array([1, None, 3]), stated(nulls=0), "column 'c' lacks 1 numbers, and 0 are said to be missing"),
+        (pa.array([1, None, 3]), stated(2, 3), "column 'c' holds what lies beyond 2 and 3"),
+        (pa.array([1, None, 3]), stated(1, 2, 1), "column 'c' holds what lies beyond 1 and 2"),
+        (pa.array([0.5, 1.5]), stated(0.5, 1.0), "beyond 0.5 and 1.0"),
+        (pa.array([0.5, 1.5], pa.float32()), stated(1.0, 1.5), "beyond 1.0 and 1.5"),
+        (pa.array(["a", "c"]), stated("a", "b"), "beyond 'a' and 'b'"),
+        (pa.array([datetime.date(2026, 1, 2)]), stated(datetime.date(2026, 1, 3), datetime.date(2026, 1, 4)), "beyond"),
+        (pa.array([1, 3], pa.uint32()), stated(2, 2), None),  # whose order is another one in older files
+        (pa.nulls(2, pa.int64()), stated(1, 2, 2), None),
+        (pa.array([1, 3]), stated(), None),
+        (pa.array([1, 3]), None, None),
+    ],
+)
+def test_a_column_holds_what_its_stated_ends_allow(column, ends, said):
+    table = pa.table({"c": column})
+    format_parquet._check_ends(table, "other", ends)
+    if said is None:
+        format_parquet._check_ends(table, "c", ends)
+    else:
+        with pytest.raises(OSError, match=said):
+            format_parquet._check_ends(table, "c", ends)
+
+
+@pytest.mark.parametrize(
+    ("columns", "leaves"),
+    [(["b"], [1]), (["B", "a"], [0, 1]), (["c"], [2, 3]), (["c", "a"], [0, 2, 3]), (["z"], [0, 1, 2, 3, 4]), ([], [])],
+)
+def test_leaves_of_a_column_are_all_that_lie_in_it(columns, leaves):
+    assert list(format_parquet._leaves_of(columns, ["a", "b", "c.x", "c.y", "cc"])) == leaves
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "scale", "same"),
+    [
+        ("UTF8", "StringType()", None, True),
+        ("UTF8", "DateType()", None, False),
+        ("DECIMAL", "DecimalType(scale=2,precision=5)", 2, True),
+        ("DECIMAL", "DecimalType(scale=3,precision=5)", 2, False),
+        ("INT_8", "IntType(bitWidth=8, isSigned=1)", None, True),
+        ("INT_8", "IntType(bitWidth=8, isSigned=0)", None, False),
+        ("INT_8", None, None, True),
+        (None, "StringType()", None, True),
+    ],
+)
+def test_two_words_for_a_type_say_the_same(old, new, scale, same):
+    assert format_parquet._same_type(old, new, scale) == same

@@ -7,6 +7,13 @@ import pytest
 
 from calibrant import FileError, audit_table
 from calibrant.tables import entry
+from calibrant.tables.formats.text import (
+    _delimiter,
+    refuse_lost_quote,
+    refuse_named_line,
+    refuse_uneven_line,
+    wide_encoding,
+)
 
 SEEN = 25_000  # rows: more than those that DuckDB tells from how a file is written
 CASES = {
@@ -112,3 +119,81 @@ def test_a_mark_of_inches_is_no_lost_quotation_mark(tmp_path):
     lines[40] = "1,0.5"
     path = joined(tmp_path / "rows.csv", "y_true,y_prob,c\n", *lines)
     assert "line 42 has 2 columns; 3 are expected" in said(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "delimiter"),
+    [
+        (["a,b"] * 4, ","),
+        (["a\tb"] * 4, "\t"),
+        (["a|b", "a|b", "a", "a"], "|"),  # half of them
+        (["a,b", "a,b", "a,b,c", "a,b,c,d", "a"], None),  # no number of columns is that of half
+        (["a"] * 4, None),
+        (["a", "a,b", "a,b", "a,b"], None),  # the first line has one column
+        (["a,b", "a", "a", "a"], None),
+        (["a,b;c"] * 4, None),  # two of them split all lines alike
+        (["a,b;c", "a;b,c,d", "a;b,c,d"], ";"),  # as many columns as in the first line go before others
+        ([], None),
+    ],
+)
+def test_a_delimiter_makes_at_least_half_of_the_lines_agree(tmp_path, lines, delimiter):
+    (tmp_path / "rows.csv").write_text("".join(line + "\n" for line in lines))
+    assert _delimiter(str(tmp_path / "rows.csv")) == delimiter
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a,b\n1,"x\n2,"y"\n', 2),
+        ('a,b\n1,"x\n2",y\n3,z\n', None),  # it is closed
+        ('a,b\n1,"x""y"\n2,z\n', None),
+        ('a,b\n1,5" wide\n2,z\n', None),  # in the middle of a text it opens nothing
+        ('a,b\n1,2\n3,"x\n', 3),
+        ('a,b\n1,"x\n2,"y\n', 2),
+    ],
+)
+def test_a_quotation_mark_that_is_never_closed_is_found(tmp_path, text, line):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    if line is None:
+        refuse_lost_quote(str(path))
+        with pytest.raises(FileError, match=r"rows\.csv': a quotation mark is never closed; write the file once more"):
+            refuse_named_line("Value with unterminated quote found", [str(path)])
+    else:
+        for refuse in (refuse_lost_quote, lambda file: refuse_named_line("unterminated quote", [file])):
+            with pytest.raises(FileError, match=f"a quotation mark that is opened in line {line} is never closed"):
+                refuse(str(path))
+
+
+def test_what_says_nothing_of_a_line_is_left_to_others(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,"x\n2,"y\n')
+    refuse_named_line("no such column", [str(path)])
+    path.write_text("a,b\n1,2\n\n3,4\n")
+    refuse_uneven_line(str(path))
+    path.write_text("a,b\n1,2\n1\n3,4\n")
+    with pytest.raises(FileError, match="line 3 has 1 column; 2 are expected"):
+        refuse_uneven_line(str(path))
+    path.write_text('a,b\n1,"x\ny"\n1,2,3\n3,4\n5,6\n')  # the second row has two lines
+    with pytest.raises(FileError, match="line 4 has 3 columns; 2 are expected"):
+        refuse_uneven_line(str(path))
+
+
+@pytest.mark.parametrize(
+    ("start", "encoding"),
+    [
+        ("ab".encode("utf-16"), "UTF-16"),
+        ("ab".encode("utf-32"), "UTF-32"),
+        ("ab".encode("utf-16-le"), "UTF-16"),
+        ("ab".encode("utf-16-be"), "UTF-16"),
+        ("ab".encode("utf-32-le"), "UTF-32"),
+        ("ab".encode("utf-32-be"), "UTF-32"),
+        (b"abcd", None),
+        ("é,b\n".encode(), None),
+        (b"a\0", None),
+        (b"a\0b", None),
+        (b"", None),
+    ],
+)
+def test_wide_text_is_known_by_its_mark_or_its_zeros(start, encoding):
+    assert wide_encoding(start) == encoding
