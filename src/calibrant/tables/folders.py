@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from calibrant.door.errors import FileError, InputError
+from calibrant.door.errors import FileError
 from calibrant.door.identity import fingerprint
 from calibrant.tables.duckdb import connect
 
@@ -186,8 +186,6 @@ def _states_on(filesystem: Any) -> _State:
         try:
             listed = filesystem.get_file_info(list(files)) if files else []
         except (OSError, ValueError, NotImplementedError) as problem:
-            if isinstance(problem, InputError):
-                raise
             reason = f"{files[0]!r}: the file system does not tell its size any more: {problem!s:.200}"
             raise FileError("file", reason) from None
         return [None if each.type == FileType.NotFound else (each.size, each.mtime_ns) for each in listed]
