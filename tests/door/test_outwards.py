@@ -8,7 +8,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calibrant import CalibrationMonitor
-from calibrant.door.ends import Interval, at_least, at_most, in_short, outwards
+from calibrant.door.ends import (
+    Interval,
+    at_least,
+    at_most,
+    confidence,
+    fixed_outwards,
+    in_points,
+    in_short,
+    outwards,
+    range_decimals,
+    readable,
+    rounded_down,
+    rounded_up,
+)
 from calibrant.drift.monitor import MonitorReading
 from calibrant.findings.words import proved
 from calibrant.inference.bounds.gate import GateResult, most_in_short
@@ -95,3 +108,78 @@ def test_bounds_of_the_population_and_widths():
 def test_four_decimals_are_enough_for_what_is_wider_than_the_last(width):
     assert [len(each) for each in outwards(0.5, 0.5 + width)] == [6, 6]
     assert all(len(each) > 6 for each in outwards(0.5, 0.50009))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "signed", "shown"),
+    [
+        (0.06126, 0.07991, False, ("0.0612", "0.0800")),
+        (0.00052, 0.00093, False, ("0.00052", "0.00093")),  # small: two digits of the largest
+        (0.0, 0.00095, False, ("0.0000", "0.0010")),
+        (0.0, 0.000949, False, ("0.00000", "0.00095")),
+        (0.5, 0.50002, False, ("0.500000", "0.500020")),  # narrow: two digits of the width
+        (0.5, 0.5, False, ("0.5000", "0.5000")),
+        (0.25, 3.5, False, ("0.2500", "3.5000")),
+        (-0.08, -0.00003, True, ("-0.08000", "-0.00003")),
+        (0.00003, 0.08, True, ("+0.00003", "+0.08000")),
+        (0.5, 0.75, True, ("+0.5000", "+0.7500")),
+        (-0.00003, 0.08, True, ("-0.0001", "+0.0800")),
+        (0.00003, 0.08, False, ("0.0000", "0.0800")),
+        (1e-15, 3e-15, False, ("0.000000000000", "0.000000000001")),  # what is nearer than 1e-12 is rounding
+        (1e-15, 0.5, True, ("+0.000000000000", "+0.500000000000")),
+    ],
+)
+def test_ends_have_as_many_decimals_as_they_need(low, high, signed, shown):
+    assert outwards(low, high, signed=signed) == shown
+
+
+@pytest.mark.parametrize(
+    ("width", "decimals"),
+    [(0.0, 6), (5.0, 2), (0.5, 2), (0.1, 2), (0.099, 3), (0.03, 3), (0.001, 4), (1e-9, 10), (1e-30, 12)],
+)
+def test_a_range_is_shown_to_two_digits_of_its_width(width, decimals):
+    assert range_decimals(width) == decimals
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1.18e-05, 0.5087, ("0.00", "0.51")),
+        (0.2, 0.2, ("0.2", "0.2")),
+        (0.21234, 0.21234, ("0.212", "0.213")),
+        (0.5, 0.4, ("0.5", "0.4")),
+        (0.123, 0.165, ("0.123", "0.165")),
+        (0.1234, 0.1657, ("0.123", "0.166")),
+    ],
+)
+def test_a_range_of_predictions_can_be_read(low, high, shown):
+    assert readable(low, high) == shown
+
+
+def test_numbers_are_rounded_to_the_side_that_is_asked_for():
+    assert [at_least(value, 3) for value in (19.96, 0.0019961, 1.0, 0.0)] == ["19.9", "0.00199", "1", "0"]
+    assert [at_most(value, 2) for value in (0.0502, 1234.0, 0.05, 0.0)] == ["0.051", "1.3e+03", "0.05", "0"]
+    assert [in_short(value, ROUND_FLOOR, digits) for value, digits in ((0.0279, 2), (0.0279, 1), (12.3, 1))] == [
+        "0.027",
+        "0.02",
+        "12",
+    ]
+    assert [in_short(value) for value in (1.1e-12, 9e-13, -0.5)] == ["0.0000000000011", "0", "-0.50"]
+    assert fixed_outwards(0.58, 0.7801, 2) == ("0.58", "0.79")
+    assert (in_points("0.027"), in_points("0.01")) == ("2.7 points", "1 point")
+    assert [rounded_down(end) for end in (0.1234567, -0.0, 2.0, -math.inf, -1e-9)] == [
+        "0.123456",
+        "0",
+        "2",
+        "-inf",
+        "-0.000001",
+    ]
+    assert [rounded_up(end) for end in (0.1234561, math.inf, -1e-9)] == ["0.123457", "inf", "0"]
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [(0.05, "95%"), (0.5, "50%"), (0.025, "97.5%"), (1e-10, "99.99999999%"), (1e-100, "1 - 1e-100")],
+)
+def test_a_confidence_is_told_to_its_last_digit(level, shown):
+    assert confidence(level) == shown

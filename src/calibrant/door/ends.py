@@ -250,5 +250,5 @@ def _significant(value: float, digits: int, rounding: str) -> str:
 def _rounded(end: float, rounding: str) -> str:
     if not math.isfinite(end):
         return repr(end)
-    shown = f"{Decimal(repr(float(end))).quantize(Decimal('0.000001'), rounding):f}"
-    return shown.rstrip("0").rstrip(".").replace("-0.000000", "0") or "0"
+    shown = f"{Decimal(repr(float(end))).quantize(Decimal('0.000001'), rounding) + 0:f}"
+    return shown.rstrip("0").rstrip(".")
