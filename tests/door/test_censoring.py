@@ -346,3 +346,34 @@ def test_ways_out_of_a_horizon_work():
         audit_table(table.assign(t=np.where(np.arange(200) == 3, np.nan, table["t"])), **of)
     assert problem.value.row == 3
     assert "exclude" not in str(problem.value)
+
+
+def test_weights_by_hand():
+    """One of three at risk leaves at 2: who stays counts for 3 / 2 after that."""
+    found = censored_outcomes([1.0, 2.0, 3.0, 4.0], [1, 0, 1, 0], horizon=3.0)
+    assert found.y_true.tolist() == [1, 0, 1, 0]
+    assert found.sample_weight == pytest.approx([1.0, 0.0, 1.5, 1.5])
+    assert (found.max_weight, found.horizon, found.n_unknown) == (pytest.approx(1.5), 3.0, 1)
+    assert found.known.tolist() == [0, 2, 3]  # one of them has the weight 1
+
+
+@pytest.mark.parametrize(("left", "refused"), [(87, False), (91, True)])
+def test_a_tenth_of_the_rows_is_followed_at_least(left, refused):
+    time, event = np.repeat([1.0, 3.0], [left, 100 - left]), np.repeat([0, 1], [left, 100 - left])
+    if not refused:
+        assert censored_outcomes(time, event, horizon=2.0).max_weight == pytest.approx(100 / (100 - left))
+        return
+    with pytest.raises(InputError, match=r"horizon: is 2, to which 0\.09 of the rows are followed; known ones") as told:
+        censored_outcomes(time, event, horizon=2.0)
+    assert told.value.allowed == "take an earlier horizon, or least_followed below 0.09"
+    assert censored_outcomes(time, event, horizon=2.0, least_followed=0.08).max_weight == pytest.approx(100 / 9)
+
+
+def test_where_nobody_is_followed_to_the_horizon_no_share_helps():
+    time, event = [1.0, 1.0, 1.0, 5.0], [0, 0, 0, 1]
+    with pytest.raises(InputError, match="to which 0 of the rows are followed; ") as told:
+        censored_outcomes(time[:3], event[:3], horizon=2.0)
+    assert told.value.allowed == "take an earlier horizon"
+    with pytest.raises(InputError, match="are followed in the stratum of row 0; ") as told:
+        censored_outcomes(time, event, horizon=2.0, strata=["a", "a", "a", "b"])
+    assert told.value.allowed == "take an earlier horizon, or columns of fewer strata"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from calibrant import InputError, discrete_calibration_test
-from calibrant.door.classes import multiclass_sample
+from calibrant.door.classes import ClassTable, class_probabilities, class_table, drawn_rows, multiclass_sample
 from calibrant.measures.binned import squared_calibration_error
 from tests.oracles import multiclass as oracle
 from tests.shared_data import FOLDER, needs_data
@@ -227,3 +227,142 @@ def test_a_tensor_is_read_where_it_lies():
     sample = multiclass_sample(torch.arange(50) % 7, table)
     assert np.shares_memory(sample.table.given, table.detach().numpy())
     assert multiclass_sample([0] * 50, table.half()).table.given.dtype == np.float16
+
+
+@pytest.mark.parametrize(
+    ("miss", "tolerance", "taken"),
+    [
+        (9e-6, None, True),
+        (1.1e-5, None, False),
+        (1.1e-5, 0.5, True),
+        (0.0, 0.0, True),
+        (1e-6, 0.0, False),
+        (-9e-6, None, True),
+        (-1.1e-5, None, False),
+    ],
+)
+def test_rows_add_up_to_1_within_the_tolerance(miss, tolerance, taken):
+    table = [[0.3, 0.7], [0.25, 0.75 + miss]]
+    if taken:
+        assert class_probabilities(table, tolerance).tolist() == table
+    else:
+        with pytest.raises(
+            InputError, match=r"y_prob: row 1 adds up to .*; class probabilities must add up to 1"
+        ) as told:
+            class_probabilities(table, tolerance)
+        assert told.value.row == 1
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 1.0, 1.1, True, "0.1", np.nan])
+def test_a_tolerance_lies_below_1(tolerance):
+    with pytest.raises(InputError, match=r"tolerance: is .*; it must lie in \[0, 1\)"):
+        class_table([[0.5, 0.5]], tolerance)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (np.empty((0, 3)), "is empty; at least one row is needed"),
+        ([[1.0], [1.0]], "has 1 column; a column for each of two or more classes is needed"),
+        ([0.5, 0.5], r"has shape \(2,\); a table with a row for each case"),
+        (np.zeros((1, 2, 2)), r"has shape \(1, 2, 2\)"),
+        ([[0.5, 0.5], [1.0]], "is not a table of numbers: rows of one length are needed"),
+        ([[0.5, 1.5]], "row 0, column 1 is 1.5; class probabilities must lie in"),
+        ([[0.5, 0.5], [-0.1, 1.1]], "row 1, column 0 is -0.1; class probabilities must lie in"),
+        ([[0.5, np.nan]], "row 0, column 1 is nan"),
+        ([["a", "b"]], "holds text; numbers are needed"),
+        ([[0.5, "b"]], "holds text; numbers are needed|holds object values"),
+    ],
+)
+def test_what_is_no_table_of_class_probabilities_is_refused(table, said):
+    with pytest.raises(InputError, match=f"y_prob: {said}"):
+        class_table(table)
+
+
+def test_objects_that_are_numbers_are_a_table():
+    from fractions import Fraction
+
+    assert class_probabilities(np.array([[Fraction(1, 4), Fraction(3, 4)]], object)).tolist() == [[0.25, 0.75]]
+    assert class_table([[True, False]]).given.dtype == np.float64
+    assert class_table(np.array([[0.5, 0.5]], np.float32)).given.dtype == np.float32
+
+
+def test_a_tensor_that_carries_a_gradient_is_a_table():
+    class Tensor:
+        """What is asked of one of torch."""
+
+        def __init__(self, values, wide=True):
+            self.values, self.wide = values, wide
+
+        def detach(self):
+            return Tensor(self.values, self.wide)
+
+        cpu = detach
+
+        def numpy(self):
+            if not self.wide:
+                raise TypeError("BFloat16")
+            return self.values
+
+        def float(self):
+            return Tensor(self.values.astype(np.float32))
+
+    values = np.array([[0.25, 0.75]])
+    assert class_table(Tensor(values)).given is values
+    assert class_table(Tensor(values, wide=False)).given.dtype == np.float32
+
+
+@pytest.mark.parametrize("logits", [False, True])
+def test_columns_and_rows_of_a_table_are_the_same_numbers(logits):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(7, 4))
+    wanted = softmax(scores, axis=1)
+    table = class_table(scores, from_logits=True) if logits else class_table(wanted)
+    assert table.rows() == pytest.approx(wanted)
+    assert table.columns(1, 3) == pytest.approx(wanted[:, 1:3].T)
+    assert table.rows([4, 2]) == pytest.approx(wanted[[4, 2]])
+    assert table.take(np.array([4, 2])).rows() == pytest.approx(wanted[[4, 2]])
+    zero = ClassTable(np.array([[-0.0, 1.0]]))
+    assert not np.signbit(zero.rows()).any()
+    assert not np.signbit(zero.columns(0, 2)).any()
+
+
+@pytest.mark.parametrize(
+    ("scores", "said", "row"),
+    [
+        ([[0.0, 1.0], [np.inf, 0.0]], "row 1, column 0 is inf; logits must be numbers; minus infinity is a class", 1),
+        ([[0.0, np.nan]], "row 0, column 1 is nan", 0),
+        ([[0.0, 1.0], [-np.inf, -np.inf]], "row 1 has no possible class", 1),
+    ],
+)
+def test_what_are_no_logits_is_refused(scores, said, row):
+    with pytest.raises(InputError, match=f"y_prob: {said}") as told:
+        class_table(np.array(scores), from_logits=True)
+    assert told.value.row == row
+    assert class_table(np.array([[-np.inf, 0.0]]), from_logits=True).rows().tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize(("n", "most", "drawn"), [(9, 27, 9), (9, 26, 8), (9, 12, 4), (9, 5, 1), (9, 1, 1)])
+def test_rows_are_drawn_until_their_table_has_so_many_numbers(n, most, drawn):
+    rng = np.random.default_rng(0)
+    sample = multiclass_sample(rng.integers(0, 3, n), rng.dirichlet(np.ones(3), n))
+    found = drawn_rows(sample, most, 0)
+    assert found.table.shape == (drawn, 3)
+    assert drawn_rows(sample, most, 0).y_prob.tolist() == found.y_prob.tolist()
+    assert (found is sample) == (n <= most // 3)
+
+
+def test_equal_rows_are_drawn_together():
+    sample = multiclass_sample(np.arange(20) % 2, np.repeat([[0.25, 0.75], [0.5, 0.5]], [18, 2], axis=0))
+    sizes = {drawn_rows(sample, 2, seed).table.shape[0] for seed in range(20)}
+    assert sizes == {18, 2}
+    # Where the last that is drawn is there more than twice as often as asked for, those before it do.
+    assert {drawn_rows(sample, 6, seed).table.shape[0] for seed in range(20)} == {18, 2}
+
+
+def test_of_two_classes_one_is_the_event():
+    two = multiclass_sample(["b", "a"], [[0.25, 0.75], [0.5, 0.5]])
+    assert two.positive_class == "b"
+    assert multiclass_sample(["b", "a"], [[0.25, 0.75], [0.5, 0.5]], pos_label="a").positive_class == "a"
+    with pytest.raises(InputError, match="y_prob: has 3 columns; only one of two classes can be the event"):
+        _ = multiclass_sample([0, 1], [[0.25, 0.5, 0.25], [0.5, 0.5, 0.0]]).positive_class

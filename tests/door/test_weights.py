@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from calibrant import InputError, audit, calibration_gate, calibration_test
 from calibrant.door.rows import Rows
-from calibrant.door.weights import SamplingFractions, outcome_score
+from calibrant.door.sample import Sample
+from calibrant.door.weights import SamplingFractions, check_effective, effective, outcome_score, perhaps_sampled
 from tests.strategies import examples
 
 SHARES = st.fractions(Fraction(1, 500), 1)
@@ -44,6 +45,11 @@ def test_what_is_certain_stays_so_and_nothing_else_becomes_certain():
         {0: 0.1},
         {0: 0.1, 1: 0.0},
         {0: 0.1, 1: 1.5},
+        {0: 0.1, 1: 1.2},
+        {0: 1.0000001, 1: 1.0},
+        {0: 0.1, 1: 1.0, 2: 1.0},
+        {0: 0.1, 1.25: 1.0},
+        {1: 0.1, 2: 1.0},
         {0: 0.1, 2: 1.0},
         "0.1,1",
         "0:x,1:1",
@@ -142,3 +148,156 @@ def test_the_score_tells_weights_that_tell_outcomes():
     assert abs(outcome_score(y, v, harmless)) < 4.0
     assert outcome_score(y, v, harmless * np.where(y == 1, 2.0, 1.0)) > 8.0
     assert outcome_score(y, v, np.full(2_000, 3.0)) == 0.0
+
+
+def test_a_score_by_hand():
+    """The residuals of outcomes and of logarithms of weights on the log-odds, against each other."""
+    rng = np.random.default_rng(1)
+    v, y = rng.uniform(0.1, 0.9, 50), rng.integers(0, 2, 50)
+    w = np.exp(rng.normal(size=50)) * np.where(y == 1, 1.5, 1.0)
+    design = np.column_stack([np.ones(50), np.log(v / (1 - v))])
+    hat = design @ np.linalg.inv(design.T @ design) @ design.T
+    terms = (y - hat @ y) * (np.log(w) - hat @ np.log(w))
+    wanted = terms.sum() / np.sqrt((terms**2).sum())
+    assert outcome_score(y, v, w) == pytest.approx(wanted, rel=1e-9)
+    assert outcome_score(y, v, 1e-9 * w) == pytest.approx(wanted, rel=1e-6)
+    certain = np.r_[v, 0.0, 1.0, 0.5], np.r_[y, 1, 0, 1], np.r_[w, 9.0, 9.0, 0.0]  # of no odds, or without weight
+    assert outcome_score(certain[1], certain[0], certain[2]) == pytest.approx(wanted, rel=1e-9)
+    for n in (3, 4):
+        assert (outcome_score(y[:n], v[:n], w[:n]) == 0.0) == (n < 4)
+    assert outcome_score(y, v, np.zeros(50)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("weight", "rows"),
+    [
+        ([1.0] * 10, 10.0),
+        ([0.3] * 7, 7.0),
+        ([1.0, 1.0, 2.0], 16 / 6),
+        ([1e-200, 1e-200], 2.0),
+        ([0.0, 0.0], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_effective_rows_are_those_of_kish(weight, rows):
+    assert effective(np.array(weight)) == pytest.approx(rows, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("events", "others", "said"),
+    [(10, 10, None), (9, 30, "rows with the event worth 9"), (30, 9, "rows without the event")],
+)
+def test_each_outcome_has_ten_effective_rows(events, others, said):
+    outcome, weight = np.repeat([1, 0], [events, others]), np.repeat([0.5, 0.25], [events, others])
+    if said is None:
+        check_effective(outcome, weight)
+    else:
+        with pytest.raises(InputError, match=f"sample_weight: make {said}.* equal ones .*, and 10 are needed"):
+            check_effective(outcome, weight)
+
+
+@pytest.mark.parametrize(
+    ("weights", "fractions"),
+    [
+        (([2.0, 2.0, 2.0], [20.0] * 3), SamplingFractions(0.1, 1.0)),
+        (([0.02], [0.2] * 3), SamplingFractions(0.1, 1.0)),  # one event, and little weight
+        (([0.2] * 3, [0.02]), SamplingFractions(1.0, 0.1)),
+        (([1.0, 3.0, 2.0], [20.0] * 3), None),  # rows of one outcome differ
+        (([2.0] * 3, [20.0, 22.0, 20.0]), None),
+        (([3.0] * 3, [3.0] * 3), None),
+        (([], [2.0] * 3), None),
+        (([2.0] * 3, []), None),
+        (([0.0] * 3, [2.0] * 3), None),
+        (([2.0] * 3, [0.0] * 3), None),
+    ],
+)
+@pytest.mark.parametrize("predictions", [1, 3])
+def test_sums_of_weights_tell_the_fractions_that_they_undo(weights, fractions, predictions):
+    y, w = np.repeat([1, 0], [len(each) for each in weights]), np.concatenate(weights)
+    v = (1 + np.arange(y.size) % predictions) / 8
+    found = SamplingFractions.of_sample(Sample.from_columns(y, v, w))
+    if fractions is None:
+        assert found is None
+    else:
+        assert (found.without, found.events) == pytest.approx((fractions.without, fractions.events), rel=1e-9)
+        assert found.seen
+
+
+def test_what_fractions_make_of_rows():
+    by = SamplingFractions(0.1, 0.5)
+    assert by.weights == pytest.approx((10.0, 2.0))
+    assert by.max_weight == pytest.approx(10.0)
+    assert by.weight_of(np.array([0, 1, 0.0])).tolist() == [10.0, 2.0, 10.0]
+    assert by.option == "0:0.1,1:0.5"
+    # 100 rows of a population in which 20% are events: 0.5 of these and 0.1 of the others were kept
+    assert by.population(18, 0.2) == pytest.approx(100.0)
+    for one in (by, SamplingFractions(0.5, 0.1), SamplingFractions(1.0, 0.9), SamplingFractions(1.0, 1.0)):
+        rate = np.linspace(0.0, 1.0, 401)
+        variance = rate * (1 - rate) * ((1 - rate) / one.events + rate / one.without)
+        found = one.most_variance(rate)
+        assert (found >= variance - 1e-12).all()  # above,
+        assert (np.diff(found, 2) <= 1e-9).all()  # concave,
+        chords = np.array(
+            [
+                np.max(
+                    [
+                        variance[i] + (variance[j] - variance[i]) * (k - i) / max(j - i, 1)
+                        for i in range(0, k + 1, 8)
+                        for j in range(k, 401, 8)
+                        if j >= i
+                    ]
+                )
+                for k in range(0, 401, 40)
+            ]
+        )
+        assert found[::40] == pytest.approx(chords, abs=2e-3)  # and the least of these
+
+
+def rows_of(odds_off=1.0, n=4000, seed=0, share=None, uneven=False):
+    """A sample whose outcomes have other odds than its predictions by a factor, or with a share of events exactly."""
+    rng = np.random.default_rng(seed)
+    v = rng.uniform(0.05, 0.6, n)
+    odds = v / (1 - v) * (odds_off if not uneven else np.where(v < 0.3, odds_off**2, 1 / odds_off))
+    y = rng.random(n) < odds / (1 + odds)
+    if share is not None:
+        y = np.zeros(n, bool)
+        y[rng.permutation(n)[: round(share * n)]] = True
+    return y, v
+
+
+@pytest.mark.parametrize(
+    ("events", "n", "mean", "said"),
+    [
+        (500, 1000, 0.1, (1, 2)),
+        (495, 1000, 0.1, (1, 2)),  # nearly balanced by hand, and odds are far off
+        (500, 1000, 0.32, (1, 2)),  # twice the odds: balanced to the row
+        (500, 1000, 0.34, None),
+        (250, 1000, 0.1, (1, 4)),
+        (750, 1000, 0.5, (3, 4)),
+        (100, 600, 0.05, (1, 6)),
+        (100, 700, 0.05, None),  # six times are too many
+        (251, 1000, 0.1, None),
+        (99, 198, 0.1, None),  # few rows
+        (100, 200, 0.1, (1, 2)),
+        (0, 1000, 0.1, None),
+        (1000, 1000, 0.1, None),
+        (500, 1000, 0.0, None),
+        (500, 1000, 1.0, None),
+    ],
+)
+def test_balanced_outcomes_whose_predictions_have_other_odds_may_be_sampled(events, n, mean, said):
+    y = np.arange(n) < events
+    sample = Sample.from_columns(y, np.full(n, 0.25))  # one prediction tells no factor
+    assert perhaps_sampled(sample, mean) == said
+
+
+def test_odds_that_are_off_by_one_factor_at_all_predictions_may_be_sampled():
+    for factor, uneven, found in ((6.0, False, True), (1.0, False, False), (2.5, False, False), (6.0, True, False)):
+        y, v = rows_of(factor, uneven=uneven)
+        y[: 1 - y.sum() % 2] ^= True  # so that one number is no multiple of the other
+        said = perhaps_sampled(Sample.from_columns(y, v), v.mean())
+        assert (said is not None) == found
+        if found:
+            assert said[0] / said[1] == pytest.approx(y.mean(), rel=0.1)
+    y, v = rows_of(6.0)
+    assert perhaps_sampled(Sample.from_columns(y, v, np.where(y, 1.0, 2.0)), v.mean()) is None
