@@ -297,6 +297,27 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): "another road to the same sums, each segment's in its turn",
     (
         "tables/relations.py",
+        "",
+        "16",
+        "17",
+    ): "after how many scans a GROUP BY takes their place, which adds up the same cells",
+    ("tables/formats/json_rows.py", "_type_of", "0.0", "1.0"): "neither is a number as large as 2**53",
+    (
+        "door/identity.py",
+        "shared_rows",
+        "1",
+        "2",
+        "if _tail(splits, splits + within, 0.5) - 0.5 * math.log2(1 + 6 * (splits + within)) - _LEVELS < ENOUGH:",
+    ): "no counts lie between: up to 4,096 predictions in common and 8,192 others were all tried",
+    (
+        "door/identity.py",
+        "_multiples",
+        "1",
+        "2",
+        "evidence = _judged(same, chance, 1 << level, proved=with_ids and not keyed)",
+    ): "the number of rows that is told is another one, counted below",
+    (
+        "tables/relations.py",
         "scan",
         "1",
         "2",
