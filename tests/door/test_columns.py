@@ -12,6 +12,7 @@ from hypothesis import given
 
 import calibrant
 from calibrant import InputError
+from calibrant.door.columns import as_numbers, check_weights, of_log_odds, read_columns, shown
 from calibrant.door.sample import Sample
 from tests.public import PUBLIC
 from tests.strategies import samples
@@ -143,3 +144,106 @@ def test_public_names_exist():
     for namespace in (calibrant, calibrant.measures):
         with pytest.raises(AttributeError, match=f"module '{namespace.__name__}' has no attribute 'expected'"):
             _ = namespace.expected
+
+
+@pytest.mark.parametrize(
+    ("y_prob", "said", "row"),
+    [
+        (pd.Series([0.5, "x", None], dtype=object), "row 1 is 'x'", 1),
+        (pd.Series([0.5, None, "x"], dtype=object), "row 1 is null", 1),
+        (pd.Series([None, 0.5, "x"], dtype=object), "row 0 is null", 0),
+        (np.array([7.0, "x"], object), "row 0 is 7; predictions must lie in", 0),
+        (np.array(["x", 0.5], object), "row 0 is 'x'; numbers are needed", 0),
+        (np.array([10**400, 0.5], object), "row 0 is too large for a number in double precision", 0),
+        (
+            [[0.5, 0.5]],
+            r"has shape \(1, 2\); one dimension, .* \(of two classes pass the column of the positive one",
+            None,
+        ),
+        ([[0.5], [0.5]], r"\(pass its one column, y_prob\[:, 0\]\)", None),
+        ([[0.5] * 3], r"\(of 3 classes pass one, y_true == label with its column; or the top label", None),
+        (np.zeros((1, 1, 1)), r"has shape \(1, 1, 1\); one dimension, a value per row, is needed$", None),
+        ([[0.5], [0.5, 1.0]], "is not a flat column of numbers", None),
+        ("0.5", "is '0.5'; a column of numbers is needed", None),
+        ([], "is empty; at least one row is needed", None),
+        ([0.5, 1.00001], "row 1 is 1.00001; predictions must lie in", 1),
+        ([0.5, -1.0], r"These look like logits", 1),
+        ([-0.5, -1.0], r"These look like log-probabilities", 0),
+        ([50.0, 1.0], "These look like percentages: divide them by 100", 0),
+        ([500.0, 1.0], "These look like scores or ranks", 0),
+        ([0.5] * 99 + [1.25], r"1 of 100 do not", 99),
+    ],
+)
+def test_the_first_row_without_a_prediction_is_told(y_prob, said, row):
+    with pytest.raises(InputError, match=f"y_prob: .*{said}") as told:
+        read_columns(np.zeros(len(y_prob)), y_prob, None)
+    assert told.value.row == row
+
+
+@pytest.mark.parametrize(
+    ("weight", "batch", "said"),
+    [
+        ([0.5, 0.25], False, None),
+        ([1.0, 0.0], False, None),
+        ([0.0, 0.0], True, None),
+        ([0.0, 0.0], False, "zero in every row"),
+        ([0.5, -1.0], False, "row 1 is -1; weights must not be negative"),
+        ([2.0, np.inf], False, "row 1 is inf"),
+        ([np.nan, 1.0], False, "row 0 is nan"),
+        ([0.0, 1e300], True, "has 1e\\+300 as its largest value; scale the weights to lie near 1"),
+        ([0.0, 1e-300], False, "has 1e-300 as its largest value"),
+    ],
+)
+def test_weights_are_finite_not_negative_and_not_all_zero(weight, batch, said):
+    if said is None:
+        check_weights(np.array(weight), batch=batch)
+    else:
+        with pytest.raises(InputError, match=f"sample_weight: .*{said}"):
+            check_weights(np.array(weight), batch=batch)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "said", "row"),
+    [
+        ([0.5, 1.5], "row 1 is 1.5; outcomes must be 0 or 1, or event rates in", 1),
+        ([-1, 1], r"These are -1/\+1 labels", 0),
+        ([1, 2], "These are 1/2 labels", 1),
+        ([0, 3], "Of counts of events a measure takes the rates", 1),
+        ([0.0, -0.5], r"row 1 is -0.5; outcomes must be 0 or 1, or event rates in \[0, 1\]$", 1),
+        ([0, 0.25, 1], r"row 1 is 0.25 while every prediction is 0 or 1", 1),
+    ],
+)
+def test_the_first_row_without_an_outcome_is_told(y_true, said, row):
+    with pytest.raises(InputError, match=f"y_true: .*{said}") as told:
+        read_columns(y_true, [0.0, 1.0, 1.0][: len(y_true)], None)
+    assert told.value.row == row
+
+
+def test_a_tensor_is_read_where_it_is():
+    class Tensor:
+        """What is asked of one of torch."""
+
+        def __init__(self, values, device):
+            self.values, self.device = values, type("Device", (), {"type": device, "__str__": lambda _: device})()
+
+        def detach(self):
+            return self
+
+        def double(self):
+            return self.values
+
+    assert as_numbers(Tensor([0.25, 0.5], "cpu"), "x").tolist() == [0.25, 0.5]
+    with pytest.raises(InputError, match=r"x: is a tensor on cuda; move it with \.cpu\(\) first"):
+        as_numbers(Tensor([0.25], "cuda"), "x")
+
+
+def test_log_odds_are_probabilities():
+    assert of_log_odds([0.0, np.inf, -np.inf, np.log(3), -np.log(3)]) == pytest.approx([0.5, 1.0, 0.0, 0.75, 0.25])
+    assert of_log_odds([-800.0, 800.0]).tolist() == [0.0, 1.0]
+    with pytest.raises(InputError, match="y_prob: row 1 is nan") as told:
+        of_log_odds([0.0, np.nan])
+    assert told.value.row == 1
+
+
+def test_numbers_are_shown_in_as_many_digits_as_tell_them():
+    assert [shown(value) for value in (0.5, 1.0000001, 1e-7, 123456.0)] == ["0.5", "1.0000001", "1e-07", "123456"]

@@ -458,3 +458,51 @@ def test_an_identity_at_its_limits_is_taken():
         entries[at] = value
         assert Identity.from_list(entries).to_list()[at] == value
     assert Identity.from_list(whole[:7]).to_list()[:9] == [*whole[:7], None, 0]
+
+
+def test_identities_of_other_counts_are_of_other_rows():
+    one = Identity(3, 7, 8, 1.0)
+    for other, same in (
+        (Identity(3, 7, None, 2.0), True),
+        (Identity(3, None, 8, 2.0), True),
+        (Identity(4, 7, 8, 1.0), False),
+        (Identity(3, 9, 9, 1.0), False),
+        (Identity(3, None, None, 1.0), False),
+    ):
+        assert one.equals(other) == same
+    assert not Identity(3, None, None, 1.0).equals(Identity(3, None, None, 1.0))
+
+
+def test_rates_tell_nothing_and_no_rows_have_no_sample():
+    v = np.linspace(0.1, 0.9, 50)
+    assert identities(np.full(50, 0.5), v)[0].bits == 0.0
+    assert identities(np.r_[np.full(25, 0.5), np.ones(25)], v)[0].bits > 0.0
+    assert sample_rows(np.full(50, 0.5), v) == (None, None)
+    assert sample_rows(v[:0], v[:0]) == (None, None)
+
+
+def test_rows_that_depend_on_one_another_may_be_there_twice():
+    y, v = rows(200, 3)
+    (twice,) = identities(np.r_[y, y], np.r_[v, v])
+    assert find_overlap([[twice]]).how == "itself"
+    assert find_overlap([[twice]], dependent=True) is None
+    assert find_overlap([[twice], [identities(y, v)[0]]], dependent=True, about=1) is not None
+
+
+def test_what_a_source_claims_twice_is_no_copy_of_another():
+    one, other = (identities(*rows(200, seed))[0] for seed in (3, 4))
+    assert find_overlap([[one, one]]) is None
+    assert find_overlap([[one, one], [other]]) is None
+    assert find_overlap([[other], [one], [one]]).others == (1,)
+
+
+def test_fingerprints_that_add_up_in_half_are_no_total():
+    high = 1 << 64
+    parts = [Identity(2, high + 5, None, 50.0), Identity(3, high + 6, None, 50.0)]
+    for whole, total in (
+        (Identity(5, 2 * high + 11, None, 50.0), True),
+        (Identity(5, 3 * high + 11, None, 50.0), False),
+    ):
+        found = find_overlap([[each] for each in (*parts, whole)])
+        assert (found is not None) == total
+    assert find_overlap([[each] for each in (*parts, Identity(6, 2 * high + 11, None, 50.0))]) is None

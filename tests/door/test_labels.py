@@ -9,6 +9,7 @@ import pytest
 
 from calibrant import InputError, audit, audit_table, smooth_calibration_error
 from calibrant.door.classes import multiclass_sample
+from calibrant.door.labels import label_column, read_classes
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -169,3 +170,42 @@ def test_text_that_no_file_can_hold_is_refused(argument):
             "classes": lambda: audit(["a", "\udcff", "c"], table),
         }[argument]()
     assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    ("rows", "row"), [([[1, 1], [1, 0]], 0), ([[1, 0], [0, 0]], 1), ([[1, 0], [0.5, 0.5]], 1), ([[2, -1], [1, 0]], 0)]
+)
+def test_one_hot_rows_have_a_single_1(rows, row):
+    with pytest.raises(InputError, match=f"y_true: row {row} is not one-hot; it needs a single 1, and 0 elsewhere"):
+        multiclass_sample(np.array(rows), [[0.5, 0.5]] * 2)
+    assert multiclass_sample(np.eye(2), [[0.5, 0.5]] * 2).y_true.tolist() == [0, 1]
+
+
+def test_objects_that_are_numbers_are_labels_by_their_values():
+    assert label_column(np.array([2, 1.0, True], object)).dtype == np.float64
+    assert label_column(np.array([2, 1], object)).dtype.kind == "i"
+    assert label_column(np.array(["2", 1], object)).tolist() == ["2", 1]
+    assert multiclass_sample(np.array([0, 1.0], object), [[0.5, 0.5]] * 2).y_true.tolist() == [0, 1]
+    for values, row in (([1.0, None], 1), ([np.nan, 1.0], 0)):
+        with pytest.raises(InputError, match=f"y_true: row {row} is .*; every row needs a label"):
+            label_column(np.array(values, object if None in values else float))
+    with pytest.raises(InputError, match=r"y_true: has shape \(1, 2\); one label per row, or one-hot rows, are needed"):
+        label_column(np.zeros((1, 2)))
+    assert label_column(np.zeros((2, 1))).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        ("ab", "is 'ab'; a sequence of 2 names is needed"),
+        ([["a"], ["b"]], "a sequence of 2 names is needed"),
+        (["a"], "has 1 names but y_prob has 2 columns; they must match"),
+        (["a", None], "holds a missing name; every column needs its own"),
+        (["a", "a"], "holds a name twice; every column needs its own"),
+    ],
+)
+def test_each_column_has_a_name_of_its_own(classes, said):
+    with pytest.raises(InputError, match=f"classes: .*{said}"):
+        read_classes(classes, 2)
+    assert read_classes(None, 2) is None
+    assert read_classes(np.array(["a", "b"]), 2) == ("a", "b")

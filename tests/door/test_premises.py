@@ -75,3 +75,18 @@ def test_a_bound_that_needs_none_and_columns_of_none_are_not_told():
 def test_the_label_of_an_event_is_as_json_has_it(label, plain):
     told = Premises(0.05, pos_label=label).to_dict()["pos_label"]
     assert (type(told), told) == (type(plain), plain)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"exclude_bad": True, "n_rows_baseline": 9, "n_excluded_baseline": 1}, "1 of 9 rows was left out"),
+        ({"exclude_bad": True, "n_rows_baseline": 9, "n_excluded_baseline": 2}, "2 of 9 rows were left out"),
+        ({"exclude_bad": True, "n_rows_baseline": 9, "n_excluded_baseline": 0}, "0 of 9 rows were left out"),
+        ({"exclude_bad": True, "n_rows_baseline": 0}, None),
+        ({"exclude_bad": False, "n_rows_baseline": 9, "n_excluded_baseline": 1}, None),
+    ],
+)
+def test_rows_of_the_baseline_that_were_left_out_are_told(options, said):
+    found = Premises(level=0.05, baseline="old.csv", **options)._excluded_baseline()
+    assert found == (None if said is None else f"Of the baseline old.csv {said}.")
