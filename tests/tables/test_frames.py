@@ -208,6 +208,7 @@ def test_of_two_labels_a_lazy_table_has_one_where_the_events_stands(lazy):
         ([{"a": 1}, {"a": 2}], "holds values such as {'a': 1}; single values are needed"),
         (pd.period_range("2026-01", periods=2, freq="M"), [pd.Timestamp("2026-01-01"), pd.Timestamp("2026-02-01")]),
         (pd.Categorical(pd.IntervalIndex.from_breaks([0, 1, 2])), ["(0, 1]", "(1, 2]"]),
+        (pd.arrays.IntervalArray.from_tuples([(0, 1), None, (1, 2)]), ["(0.0, 1.0]", None, "(1.0, 2.0]"]),
         (pd.Categorical(["b", "a", "b"]), ["b", "a", "b"]),
     ],
     ids=repr,

@@ -486,13 +486,14 @@ def keys_of(column: Any, name: str, option: str) -> Any:
     import pyarrow
 
     native, values = nw.to_native(column), None
-    if type(getattr(native, "dtype", None)).__name__ == "PeriodDtype":
+    of = getattr(native, "dtype", None)
+    if type(of).__name__ == "PeriodDtype":
         column = nw.from_native(native.dt.to_timestamp(), series_only=True)
     if column.dtype in (nw.Object, nw.Unknown) and not isinstance(native, pyarrow.ChunkedArray):
         values = _objects(column)
         if len({_kind(each) for each in values if each is not None}) > 1:
             raise InputError(option, f"names the column {name!r}, which {_SIDE_BY_SIDE}")
-    if type(getattr(getattr(native, "dtype", None), "categories", None)).__name__ == "IntervalIndex":
+    if type(of).__name__ == "IntervalDtype" or type(getattr(of, "categories", None)).__name__ == "IntervalIndex":
         values = _texts(column)
     try:
         keys = column.to_arrow() if values is None else pyarrow.array(values, from_pandas=True)
