@@ -191,6 +191,19 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "a faster way to the same distance within `tol`, which is all that is promised"
     ),
     ("recalibration/curves/formulas.py", "", "200", "201"): "more steps than any fit needs",
+    (
+        "recalibration/averaged_classes.py",
+        "_first",
+        "0.0",
+        "1.0",
+        "moved = self.factor_ * score - self.bend_ * np.log1p(-np.minimum(score, 0.0))",
+    ): "the logarithm of a probability is above 0 by rounding only",
+    (
+        "recalibration/curves/formulas.py",
+        "_least_loss",
+        "rate.size > 8 * _ROUGHLY",
+        "not (rate.size > 8 * _ROUGHLY)",
+    ): "which terms are tried first: a fit is taken only where it is the one optimum of a convex loss",
     ("resampling/folds.py", "cross_fitted", "n_jobs is None", "not (n_jobs is None)"): (
         "the same fits, one after another or beside one another"
     ),

@@ -194,3 +194,39 @@ def test_a_mode_of_one_number_begins_without_the_other(deviation):
     assert found.place == pytest.approx(other.place, abs=1e-6)
     assert (found.place[np.array(deviation) == 0.0] == 0.0).all()
     assert evidence == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "least", "clip"),
+    [(0, 1e-3, room._CLIP), (0, 1e-300, 1e-300), (1, 0.5, room._CERTAIN), (2_000, 0.5, 1 / 2_002), (2_000, 1e-5, 1e-5)],
+)
+def test_a_zero_is_read_as_the_least_or_less_by_how_many_there_are(zeros, least, clip):
+    """One rate of so many rows that never happened is, by the rule of succession, 1 / (2 + rows) at most."""
+    table = np.array([[1.0 - least, least], [0.0 if zeros else 0.5, 1.0 if zeros else 0.5]])
+    assert room._clip(table, np.array([1.0, float(zeros)])) == pytest.approx(min(clip, 1 / (2 + zeros)))
+
+
+@pytest.mark.parametrize("scales", [room.Own(1.0), room.Own(1.0, 0.5), room.Own(0.5, 0.5, 0.5)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_determinant_is_that_of_the_second_derivatives_or_of_their_blocks(monkeypatch, scales, whole):
+    """Entry by entry: of class j and l, sum n m p_j (1[j = l] - p_l) z z', and the ridges; z is x and a one."""
+    monkeypatch.setattr(room, "_WHOLE", 10**6 if whole else 0)
+    k, n = 3, 20
+    rng = np.random.default_rng(0)
+    p, mass = rng.dirichlet(np.ones(k), n), rng.dirichlet(np.ones(n))
+    problem = SoftmaxProblem(
+        np.log(rng.dirichlet(np.ones(k), n)), np.zeros(n, int), mass, room.precisions(scales, k) / n
+    )
+    entries = [(a, j) for j in range(k) for a in range(k + 1) if problem.free[a, j]]
+    z = np.column_stack([problem.x, np.ones(n)])
+    hessian = np.array(
+        [
+            [
+                (n * mass * p[:, j] * ((j == m) - p[:, m]) * z[:, a] * z[:, b]).sum() * (whole or j == m)
+                + n * problem.ridge[a, j] * ((a, j) == (b, m))
+                for b, m in entries
+            ]
+            for a, j in entries
+        ]
+    )
+    assert room._log_determinant(problem, p, n) == pytest.approx(np.linalg.slogdet(hessian)[1])

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
+from scipy.stats import rankdata
 
 from calibrant import Interval, audit, choose_recalibrator
 from calibrant.door.sample import Sample
 from calibrant.recalibration import AveragedScaling, RecalibrationChoice, gain
-from calibrant.recalibration.choose import falls_to, too_few
+from calibrant.recalibration.choose import _association, falls_to, too_few
 from calibrant.recalibration.compare import RecalibrationScore
 from calibrant.recalibration.curves.averaged import AveragedCurve, LogitCells
 from calibrant.recalibration.gain import direction_of, gain_between_halves, gain_of, mean_direction
@@ -407,3 +408,18 @@ def test_a_range_is_doubted_where_halves_gain_clearly_less(monkeypatch, between,
     assert found.log_loss.interval.low > 0.0
     assert (found.doubt is not None) is doubted
     assert ("the map of one half of the rows gains less" in (found.doubt or "")) is doubted
+
+
+@pytest.mark.parametrize("n", [30, 400])
+def test_the_association_is_the_correlation_of_ranks_and_outcomes(n):
+    y, p = drawn(n, 0, slope=0.5)
+    p = np.round(p, 2)  # ties have the mean of their ranks
+    curve = AveragedCurve().fit_sample(Sample.of_arrays(y, p))
+    correlation, z = _association(curve, Sample.of_arrays(y, p))
+    rank = rankdata(p)
+    away = rank - rank.mean()
+    assert correlation == pytest.approx(np.corrcoef(rank, y)[0, 1])
+    chance = np.sqrt((away**2 * (y - y.mean()) ** 2).sum())
+    assert z == pytest.approx(away @ (y - y.mean()) / chance)
+    assert _association(curve, Sample.of_arrays(y, np.full(n, 0.5))) == (0.0, 0.0)
+    assert _association(curve, Sample.of_arrays(np.ones(n), p)) == (0.0, 0.0)

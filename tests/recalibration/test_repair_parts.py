@@ -22,6 +22,8 @@ DAY = np.datetime64("2024-02-29", "D")
     ("column", "found"),
     [
         (np.array(["2024-02-29", "NaT"], "M8[s]"), np.array([DAY, np.datetime64("NaT")], "M8[us]")),
+        (np.array([DAY, DAY], "M8[ns]"), np.array([DAY, DAY], "M8[us]")),
+        (np.array([1, 2], "m8[ns]"), "holds times of day, durations, or times of a time zone"),
         (np.array([1, 2], "m8[s]"), "holds times of day, durations, or times of a time zone"),
         (np.array([1j, 2.0]), r"holds complex numbers \(Complex data not supported\)"),
         (np.array([2**53 - 1, 1]), np.array([2.0**53 - 1.0, 1.0])),
@@ -149,6 +151,8 @@ def test_a_summary_says_what_was_chosen_and_why(monkeypatch, chosen, scores, sai
 
 def test_a_repair_without_names_or_with_trees_has_no_names_and_no_json():
     repair = SegmentRecalibrator()
+    assert not hasattr(repair, "feature_names_in_")
+    repair._columns = None
     assert not hasattr(repair, "feature_names_in_")
     repair._columns = ("p", "k")
     assert repair.feature_names_in_.tolist() == ["p", "k"]
