@@ -395,6 +395,21 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): "halvings of [0, 1]: each end of the bracket holds at any number",
     ("inference/comparison/items.py", "", "40", "41"): "halvings of a correlation, to 1e-12: one more is as near",
     ("inference/testing/calibration.py", "", "40", "41"): "halvings of an exponent: the bound holds at any",
+    ("inference/testing/calibration.py", "test_lots", "1.5", "1.875"): (
+        "the share is a whole number of redraws and one, over their number and one: between 1 and 2 all are the same"
+    ),
+    (
+        "inference/testing/calibration.py",
+        "share_as_extreme",
+        "1.0",
+        "1.25",
+    ): "a wider allowance for rounding is one as well",
+    ("inference/testing/calibration.py", "log_bound", "1e-4", "0.000125"): (
+        "which of two ways e^s - 1 - s is found; near there both are the same up to what is added for rounding"
+    ),
+    ("inference/testing/calibration.py", "log_bound", "12.0", "15.0"): (
+        "stands for the next term, a 24th, and all after it: a 15th is more as well"
+    ),
     (
         "inference/bounds/gate.py",
         "",

@@ -438,3 +438,59 @@ def test_a_bound_of_cells_is_bennetts_of_what_their_sums_allow():
         at = np.linspace(0.0, max(seen, 0.0) / variance.sum(), 20_001)[:, None]
         logs = (variance / most**2 * (np.expm1(at * most) - at * most)).sum(axis=1) - at[:, 0] * seen
         assert found.log_bound(units, direction) == pytest.approx(min(0.0, logs.min()), abs=1e-7)
+        assert found.log_bound(units, np.zeros(2)) == 0.0
+
+
+@pytest.mark.parametrize("seen", [1e-12, 1e-8, 6e-6, 1e-3])
+def test_a_bound_of_next_to_no_excess_has_its_first_three_terms(seen):
+    """-z^2 / 2 V + (z / V)^3 sum of Var b / 6, z the excess and V its variance; beyond it the next term decides."""
+    one = np.ones(2)
+    cells = calibration._Bounded(one, one, np.array([0.2, 0.1]), np.array([0.7, 0.9]), one, 0.0)
+    found = cells.log_bound(SimpleNamespace(excess=np.array([seen, 0.0])), one)
+    third = (seen / 0.3) ** 3 * (0.2 * 0.7 + 0.1 * 0.9) / 6.0
+    assert found == pytest.approx(-(seen**2) / 0.6 + third, rel=1e-7 if seen < 1e-4 else 1e-5, abs=0.0)
+
+
+def test_a_tail_is_bounded_where_no_redraw_or_few_are_as_extreme(monkeypatch):
+    """One in a hundred has the tail's share; of fewer redraws it is looked at where none is as extreme."""
+    y, v = drawn(80, 1.0, 3)
+    units, asked = lots_of_rows(Rows.of(y, v)), []
+    monkeypatch.setattr(calibration, "log_tail", lambda *_: asked.append(1) or -5.0)
+    for n, k, looked in (
+        (99, 1, True),
+        (99, 2, False),
+        (39, 1, True),
+        (39, 2, False),
+        (999, 10, True),
+        (999, 11, False),
+    ):
+        monkeypatch.setattr(calibration, "share_as_extreme", lambda _, k=k, n=n: k / (n + 1))
+        asked.clear()
+        found = calibration.test_lots(units, 0.05, n, 0, "as said", None, by_tail=True)
+        assert (found.tail_pvalue, bool(asked)) == ((math.exp(-5.0), True) if looked else (None, False))
+        both = [k / (n + 1) / 0.99, *[math.exp(-5.0) / 0.01] * looked]
+        assert found.pvalue == pytest.approx(min(1.0, *both))
+        assert not calibration.test_lots(units, 0.05, n, 0, "as said", None, by_tail=False).tail_pvalue
+
+
+def test_rows_are_drawn_again_with_weights_that_may_tell_outcomes_and_alone_without(monkeypatch):
+    y, v = drawn(200, 1.0, 0)
+    w, taken = np.random.default_rng(1).choice([1.0, 2.0, 5.0], 200), []
+    answer = calibration.CalibrationTestResult(
+        0.0, 1.0, False, 0.05, "a test", {}, None, None, 1.0, None, 0.0, 99, premise="as said"
+    )
+
+    def recorded(lots, _level, _n, _state, _premise, joint, *, by_tail):
+        taken.append((lots.prediction.size, joint is not None, by_tail, lots.group is not None))
+        return answer
+
+    monkeypatch.setattr(calibration, "test_lots", recorded)
+    monkeypatch.setattr(calibration, "test_groups", recorded)
+    groups = {"groups": np.arange(200) // 2}
+    for options in ({"sample_weight": w}, {}, {"sample_weight": w, "outcome_free_weights": True}, groups):
+        calibration_test(y, v, n_resamples=99, **options)
+    calibration_test(y, v, n_resamples=99, sample_weight=w, **groups)
+    assert taken == [(200, True, False, False)] + [(200, False, True, False)] * 2 + [
+        (200, False, True, True),
+        (200, False, False, True),
+    ]

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import beta, binom, binomtest
 
 from calibrant.door.errors import InputError
-from calibrant.inference.testing.discrete import discrete_calibration_test, least_pvalues, two_sided_pvalues
+from calibrant.inference.testing.discrete import (
+    discrete_calibration_test,
+    least_pvalues,
+    mean_chance_interval,
+    mean_chance_pvalues,
+    two_sided_pvalues,
+)
 from tests.oracles import tcal as oracle
 from tests.strategies import examples
 
@@ -120,3 +126,29 @@ def test_pvalues_of_many_values_are_scipys_of_each(cases):
     chance = np.where(chance < 1e-200, 0.0, chance)
     expected = [binomtest(int(m), int(n), float(p)).pvalue for m, n, p in zip(ones, count, chance, strict=True)]
     assert two_sided_pvalues(ones, count, chance.astype(float)) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_pvalues_of_a_mean_are_twice_the_binomial_tail_from_a_whole_event_beyond_it():
+    """And of one event, or one non-event, twice the expected number; nearer to the mean there is no evidence."""
+    cases = [
+        (9, 20, 0.2, 2.0 * binom.sf(8, 20, 0.2)),
+        (5, 20, 0.2, 2.0 * binom.sf(4, 20, 0.2)),
+        (4.9, 20, 0.2, 1.0),
+        (4, 20, 0.2, 1.0),
+        (1, 20, 0.4, 2.0 * binom.cdf(1, 20, 0.4)),
+        (0, 20, 0.2, 2.0 * binom.cdf(0, 20, 0.2)),
+        (1, 20, 0.004, 2.0 * 20 * 0.004),
+        (19, 20, 0.996, 2.0 * 20 * 0.004),
+        (1, 20, 0.04, 1.0),
+        (20, 20, 0.6, 2.0 * 0.6**20),
+    ]
+    ones, count, mean = (np.array(each, float) for each in list(zip(*cases, strict=True))[:3])
+    expected = [min(1.0, each[3]) for each in cases]
+    assert mean_chance_pvalues(ones, count, mean) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("miss", [0.02, 0.2])
+def test_ends_of_a_mean_chance_are_clopper_and_pearsons_or_the_expected_number(miss):
+    low, high = mean_chance_interval(np.array([0.0, 1, 2, 9, 10]), np.full(5, 10.0), miss)
+    assert low == pytest.approx([0.0, 0.1 * miss, beta.ppf(miss, 2, 9), beta.ppf(miss, 9, 2), miss**0.1])
+    assert high == pytest.approx([1.0 - miss**0.1, beta.isf(miss, 2, 9), beta.isf(miss, 3, 8), 1.0 - 0.1 * miss, 1.0])
