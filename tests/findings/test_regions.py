@@ -6,9 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
-from calibrant import audit
+from calibrant import Interval, audit
 from calibrant.door.sample import Sample
-from calibrant.findings.regions import EDGES, regions_of
+from calibrant.findings.regions import EDGES, Places, Region, regions_of
 from calibrant.findings.reliability import fitted_curve
 from tests.strategies import examples
 
@@ -115,3 +115,45 @@ def test_only_the_value_that_errs_is_named(value, n, rate):
         assert [(each.low, each.high) for each in found.answer.examples] == [(value, value)]
         assert found.answer.examples[0].happened == pytest.approx(y[:n].mean())
         assert found.answer.direction in (None, "too high" if rate < value else "too low")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.5, 0.5, "of 0.5"),
+        (0.21, 0.29, "between 0.2 and 0.3"),
+        (0.2, 0.299, "between 0.2 and 0.3"),
+        (0.0, 0.0005, "between 0 and 0.001"),
+        (0.9995, 1.0, "between 0.999 and 1"),
+        (0.21, 0.3, "between 0.2 and 0.3"),
+        (0.25, 0.36, "between 0.25 and 0.36"),  # of a cell that holds predictions on both sides of an end
+    ],
+)
+def test_a_range_is_named_by_the_ends_that_hold_it(low, high, words):
+    assert region(low, high, 0.3, 0.4).range_words == words
+
+
+def region(low, high, predicted, estimate, interval=None, share=0.2):
+    return Region(low, high, predicted, 0.45, estimate, interval, 100, share, 3.0)
+
+
+def test_rates_of_a_range_have_their_interval_where_one_is_known():
+    said = "30% predicted, 45% happened; on new rows likely 40%"
+    assert region(0.2, 0.4, 0.3, 0.4).rates_in_words == said
+    assert region(0.2, 0.4, 0.3, 0.4, Interval(0.35, 0.5)).rates_in_words == f"{said} (35% to 50%)"
+
+
+@pytest.mark.parametrize(
+    ("regions", "where"),
+    [
+        ((), "the higher the prediction, the rarer the event"),
+        ((region(0.8, 0.9, 0.85, 0.7),), "the higher the prediction, the rarer the event"),
+        (
+            (region(0.8, 0.9, 0.85, 0.7), region(0.1, 0.2, 0.15, 0.9)),
+            "where 15% is predicted, about 90% happen (100 rows)",
+        ),
+    ],
+)
+def test_what_is_backwards_is_told_where_the_curve_is_on_the_other_side(regions, where):
+    places = Places(None, regions, 0.5, 0.5, 1_000, classes=False)
+    assert places.backwards() == f"Backwards, as if yes and no were swapped: {where}."

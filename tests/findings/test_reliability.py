@@ -14,7 +14,7 @@ from calibrant.door.ends import confidence
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.regions import Places, Region, large_ones
-from calibrant.findings.reliability import _agreed, fitted_curve, reliability
+from calibrant.findings.reliability import _agreed, fitted_curve, places_of, reliability
 from calibrant.recalibration.gain import direction_of
 from tests.strategies import examples
 
@@ -285,3 +285,24 @@ def test_smooth_truths_lie_in_the_band(slope):
         truth = expit(slope * logit(table.prediction[near]) + 0.1)
         misses += not ((table.band_lower[near] <= truth) & (truth <= table.band_upper[near])).all()
     assert misses <= 4
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_diagram_says_how_wide_its_band_is_where_it_has_one(many):
+    v = np.linspace(0.1, 0.9, 60 if many else 4).repeat(5 if many else 40)
+    rates = reliability(Sample.from_columns(np.full(v.size, 0.5), v), 0.05)
+    what = f"A reliability {'curve' if many else 'diagram'} at {rates.prediction.size} predictions"
+    assert rates.summary() == f"{what}, without a band."
+    drawn = reliability(Sample.from_columns(np.arange(v.size) % 2, v), 0.05)
+    half = np.nanmax(drawn.band_upper - drawn.band_lower) / 2.0
+    assert drawn.summary() == f"{what}, at most {half:.2g} off."
+
+
+def test_no_places_are_told_of_rates_or_of_too_few_groups():
+    v, y = np.linspace(0.1, 0.9, 40), np.arange(40) % 2
+    for outcome, groups, told in ((y, None, True), (y * 0.5 + 0.1, None, False), (y, np.arange(40) // 20, False)):
+        sample = Sample.from_columns(outcome, v)
+        rows = None if groups is None else Rows.of(outcome, v, groups=groups)
+        found = places_of(sample, rows, fitted_curve(sample, None), 0.05, classes=False)
+        assert (found is not None) is told
+        assert found is None or (found.n_rows, found.predicted) == (40, pytest.approx(v.mean()))

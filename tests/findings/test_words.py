@@ -317,3 +317,42 @@ def test_a_segment_has_one_distance_where_its_bracket_is_narrow():
     ]
     narrow = replace(segment, lower_distance_bracket=Bracket(0.0351999999, 0.0352000097))
     assert "distance 0.0352." in segments_in_words([narrow], ["g"], chance=False)
+
+
+@pytest.mark.parametrize(
+    ("where", "bias", "said"),
+    [
+        (None, 0.1, "nothing is said about chance"),
+        ((0.0, 1.0), 0.1, "predictions too low by 10 points on average"),
+        ((0.0, 1.0), None, "predictions too low"),
+        ((0.25, 0.5), 0.1, "predictions too low in [0.25, 0.5)"),
+        ((0.5, 1.0), 0.1, "predictions too low in [0.5, 1]"),
+    ],
+)
+def test_a_segment_errs_on_average_or_in_a_range_or_is_not_tested(where, bias, said):
+    assert segment_in_words(SimpleNamespace(where=where, bias=bias, direction="too low")) == said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n_tested": 1}, "No segment made of c (by it) could be looked at, only all rows together: a segment needs "),
+        (
+            {},
+            "Of 9 segments made of c (by it), none is proved off, allowing for all of them (p = 0.3). Segments of",
+        ),
+        (
+            {"impossible": True},
+            "Of 9 segments made of c (by it), none is proved off, allowing for all of them (p = 0.3).",
+        ),
+    ],
+)
+def test_a_search_that_finds_nothing_says_what_it_could_look_at(change, said):
+    certain = SimpleNamespace(summary=lambda: "3 rows were wrong.") if change.pop("impossible", False) else None
+    search = SimpleNamespace(
+        **{"features": {"c": ()}, "searched": "by it", "pvalue": 0.3, "n_tested": 9, "segments": ()} | change,
+        impossible=certain,
+    )
+    found = found_in_words(search)
+    assert found.startswith(said)
+    assert found.endswith(" Not among them: 3 rows were wrong.") == (certain is not None)

@@ -126,7 +126,7 @@ def ends(low: float, high: float, before: float | None = None, after: float | No
                 return text
         # Close to 0 or to 1, with neighbours close by: the digits that tell it from them, and no more.
         near = min(exact, 1 - exact)
-        for digits in range(1, 17) if near > 0 else ():
+        for digits in range(1, 17):
             read = float(exact.quantize(Decimal(1).scaleb(near.adjusted() - digits + 1), rounding))
             if apart(read, neighbour, rounding):
                 return repr(read)
