@@ -1,5 +1,7 @@
 """Every class by itself: tails against all outcomes enumerated, the false-discovery rate, weights and groups."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,10 @@ from calibrant import InputError
 from calibrant.door.classes import multiclass_sample
 from calibrant.inference import class_wise_test
 from calibrant.inference.testing.class_wise import (
+    ClassEvidence,
+    ClassWiseResult,
     PairCounts,
+    _direction,
     benjamini_yekutieli,
     most_involved,
     pair_counts,
@@ -277,3 +282,32 @@ def test_either_end_of_a_bias_misses_with_half_of_the_level_and_a_fifth_at_most(
     ends = beta.ppf(miss, 90, 111) - 0.4, beta.isf(miss, 91, 110) - 0.4
     assert tuple(found.bias_interval) == pytest.approx(ends, abs=1e-9)
     assert found.direction == "too low"  # 90 of 200, where 80 were expected
+
+
+@pytest.mark.parametrize(
+    ("which", "excess", "said"),
+    [
+        (0, 2.0, "too low"),
+        (0, -2.0, "too high"),
+        (1, 2.0, "not confident enough"),
+        (1, -2.0, "too confident"),
+        (5, 2.0, "too low"),
+        (5, -2.0, "too high"),
+    ],
+)
+def test_a_direction_is_that_of_the_predictions(which, excess, said):
+    assert _direction(which, excess) == said
+
+
+def test_a_sentence_counts_the_classes_that_are_found_and_names_the_plainest():
+    of = (0, 0.02, 0.3), (1, 0.001, 0.01)
+    each = [ClassEvidence(f"class {k}", 0.2, 0.1, p, q, "too low", None) for k, p, q in of]
+    found = ClassWiseResult(1.0, 0.01, True, 0.05, "each class by exact tails", tuple(each))
+    end = "(each class by exact tails; false-discovery rate at most 0.05)"
+    assert found.summary() == (
+        f"1 of 2 classes miscalibrated, class 1: 0.1 predicted, 0.2 seen, q = 0.01, too low {end}"
+    )
+    assert [one.name for one in found.found_classes] == ["class 1"]
+    none = replace(found, each_class=(each[0], replace(each[0], direction=None)))
+    assert none.summary() == f"no class of 2 is found miscalibrated {end}"
+    assert none.each_class[1].summary() == "class 0: 0.1 predicted, 0.2 seen, q = 0.3"

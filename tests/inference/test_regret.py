@@ -1,5 +1,6 @@
 """Upper bounds of regret: the penalised supremum by brute force, one threshold, and how often it is exceeded."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,16 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import CalibrationSketch, InputError, monotone_decision_loss
+from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
 from calibrant.inference import regret_bounds
+from calibrant.inference.bounds import regret as of_regret
 from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.one_event import psi
 from calibrant.inference.bounds.regret import (
     Cuts,
     Lines,
+    RegretBounds,
     _at,
     _at_units,
     _everywhere,
+    _needing,
     _penalised,
     _pooled,
     regret_bounds_from_sample,
@@ -283,3 +288,82 @@ def test_rows_that_would_decide_are_said_only_where_nothing_is_decided():
     lost = float(max(each[0] for each in cuts.regret(np.array([0.25]))))
     at_it = regret_bounds_from_sample(sample, 0.05, 0.25, lost)
     assert (at_it.verdict, at_it.rows_needed) == ("undecided", None)  # no number of rows decides
+
+
+def bounds(low=0.0, high=0.04, **changed):
+    plain = {"threshold": 0.3, "max_regret": 0.02, "verdict": "undecided", "level": 0.05, "n_rows": 1000}
+    return RegretBounds(Interval(low, high), Interval(0.0, 0.1), **{**plain, **changed})
+
+
+@pytest.mark.parametrize("limit", [0.157, 0.243])
+def test_the_rows_that_would_decide_are_told_to_a_twentieth(limit):
+    """The end falls from 0.2 + 0.1 as one over the root of the rows, and as far below as above: (0.1 / 0.043)^2 is 5.41."""
+    found = bounds(0.1, 0.3, max_regret=limit, n_groups=80)
+    needed = _needing(found, 0.2, lambda times: 0.2 + 0.1 / times**0.5)
+    assert needed.rows_needed == 1000 * 109 / 20
+    assert needed.groups_needed == 80 * 109 / 20
+    assert _needing(replace(found, n_groups=None), 0.2, lambda times: 0.2 + 0.1 / times**0.5).groups_needed is None
+    for changed in ({"verdict": "within"}, {"verdict": "beyond"}, {"max_regret": None}):
+        decided = replace(found, **changed)
+        assert _needing(decided, 0.2, lambda times: 0.2 + 0.1 / times**0.5) is decided
+    assert _needing(found, limit, lambda _: limit + 0.1) is found  # no number of rows would
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_what_cells_hide_at_a_threshold_is_of_its_cell_and_the_cuts(share):
+    place, width = np.array([0.02, 0.5, 0.7]), np.array([0.05, 0.1, 0.0])
+    ones, count = np.array([3.0, 4.0, 50.0]), np.array([10.0, 10.0, 80.0])
+    held = SimpleNamespace(prediction=place, cell_width=width, ones=ones, count=count, n_rows=100)
+    first = (1.0 + share) * max(1.0 * 0.03, 0.07 * 0.07)  # from 0 to 0.07
+    second = (1.0 + share) * max(0.6 * 0.04, 0.6 * 0.06)  # from 0.4 to 0.6
+    assert _pooled(held, share, None) == pytest.approx(2.0 * second + (1.0 + 2.0 * share) * 0.1)
+    for threshold, there in ((0.01, first), (0.45, second), (0.6, second), (0.3, 0.0), (0.7, 0.0)):
+        assert _pooled(held, share, threshold) == pytest.approx(second + there)
+    exact = SimpleNamespace(prediction=place, cell_width=0.0 * width, ones=ones, count=count, n_rows=100)
+    assert _pooled(exact, share, None) == 0.0
+
+
+@pytest.mark.parametrize(("end", "loss"), [(0.3, 0.6), (0.7, 1.0)])
+def test_the_decision_loss_is_at_most_twice_the_largest_regret(monkeypatch, end, loss):
+    monkeypatch.setattr(of_regret, "regret_upper_end", lambda *_: end)
+    y, v = np.tile([0.0, 1.0], 30), np.full(60, 0.5)
+    found = regret_bounds(y, v, sample_weight=np.ones(60), max_weight=1.0)
+    assert (found.regret_interval.high, found.decision_loss_interval.high) == (end, loss)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (bounds(), "UNDECIDED (limit 0.02 on the regret): at the threshold 0.3, acting on these predictions loses at"),
+        (bounds(threshold=None, max_regret=None, verdict=None), "At any threshold, acting on these predictions loses"),
+        (
+            bounds(),
+            "loses at most 0.04 per row against the best cut, with 95% confidence (1,000 rows); it may be right",
+        ),
+        (bounds(0.01), "at most 0.04 and at least 0.01 per row"),
+        (bounds(0.01, threshold=None), "at most 0.04 and at some threshold at least 0.01 per row"),
+        (bounds(0.01, verdict="beyond"), "FAIL (limit 0.02 on the regret): at the threshold 0.3"),
+        (bounds(verdict="within"), "against the best cut, with 95% confidence (1,000 rows)."),
+        (
+            bounds(rows_needed=2000),
+            "(1,000 rows); about 1,000 more rows would decide, if the error stays as it is here.",
+        ),
+    ],
+)
+def test_what_is_said_of_a_regret(found, said):
+    assert said in found.sentence
+    assert found.premises.threshold == found.threshold
+    assert found.premises.max_regret == found.max_regret
+
+
+def test_predictions_above_a_number_are_put_together_by_weight(monkeypatch):
+    y, v = np.arange(40) % 2.0, np.linspace(0.1, 0.9, 40)
+    lines = Lines.of(Draws(y, v, np.ones(40), None, np.ones(40), 1.0))
+    low, high, several, sums = of_regret._cells(lines)
+    assert low.tolist() == high.tolist() == v.tolist()
+    assert not several.any()
+    monkeypatch.setattr(of_regret, "_CELLS", 10)
+    low, high, several, sums = of_regret._cells(lines)
+    assert (low.tolist(), high.tolist()) == (v[::4].tolist(), v[3::4].tolist())
+    assert several.all()
+    assert sums == pytest.approx(lines.sums.reshape(5, 10, 4).sum(axis=2))
