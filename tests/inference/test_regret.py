@@ -297,7 +297,7 @@ def bounds(low=0.0, high=0.04, **changed):
 
 @pytest.mark.parametrize("limit", [0.157, 0.243])
 def test_the_rows_that_would_decide_are_told_to_a_twentieth(limit):
-    """The end falls from 0.2 + 0.1 as one over the root of the rows, and as far below as above: (0.1 / 0.043)^2 is 5.41."""
+    """The end falls from 0.2 + 0.1 as one over the root of the rows, as far below as above: (0.1 / 0.043)^2 is 5.41."""
     found = bounds(0.1, 0.3, max_regret=limit, n_groups=80)
     needed = _needing(found, 0.2, lambda times: 0.2 + 0.1 / times**0.5)
     assert needed.rows_needed == 1000 * 109 / 20
