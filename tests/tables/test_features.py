@@ -193,3 +193,82 @@ def test_every_set_is_in_a_block_of_few_combinations(sizes, sets, most, blocks):
         assert block == tuple(sorted(block))
         assert math.prod(sizes[at] for at in block) <= most or block in sets
     assert all(not set(one) <= set(other) for one, other in itertools.permutations(found, 2))
+
+
+NUMBERS = [0.0, 1e-300, 1e-200, 1.0, 1.0, 2.0, 1e10, None]
+
+
+@pytest.mark.parametrize("ranks", [[0], [1, 2], [3], [4, 6], [0, 1, 2, 3, 4, 5, 6]])
+def test_numbers_of_asked_ranks_are_in_pieces_of_their_own(ranks):
+    table = featured(pa.array(NUMBERS))
+    pieces = table.at_ranks("f", table.pieces("f"), np.array(ranks))
+    at = pieces.holding(np.array(ranks))
+    assert pieces.single[at].all()
+    assert pieces.low[at].tolist() == [NUMBERS[rank] for rank in ranks]
+    assert pieces.count.sum() == 7
+    assert (np.diff(pieces.low) > 0.0).all()
+    assert pieces.n_missing == 1
+
+
+def test_numbers_of_too_different_sizes_are_not_cut(monkeypatch):
+    monkeypatch.setattr(features, "_PASSES", 1)
+    table = featured(pa.array(NUMBERS))
+    said = refused(lambda: table.at_ranks("f", table.pieces("f"), np.array([1])))
+    assert said == "'f' holds numbers of too different sizes to be cut; pass their logarithm"
+
+
+def test_only_few_numbers_are_told_one_by_one():
+    table = featured(pa.array([1.0, 1.0 + 2e-16, 1.0 + 4e-16, 1e6, 2e6]))
+    pieces = table.pieces("f")
+    assert not pieces.single.all()
+    assert table.one_by_one("f", pieces, pieces.low.size - 1) is pieces
+    assert table.one_by_one("f", pieces, pieces.low.size).low.tolist() == sorted(
+        {1.0, 1.0 + 2e-16, 1.0 + 4e-16, 1e6, 2e6}
+    )
+    single = featured(pa.array([1.0, 1.0])).pieces("f")
+    assert featured(pa.array([1.0, 1.0])).parted("f", single, np.array([0])) is single
+
+
+@pytest.mark.parametrize(
+    ("column", "coding", "codes"),
+    [
+        ([0.5, 1.0, 1.5, 9.0, None, math.nan], Coding("number", (1.0, 2.0), 3), [0, 0, 1, 2, 3, 3]),
+        (["b", "a", "z", None], Coding("category", ("a", "b"), 3), [1, 0, 2, 3]),
+        ([True, False, None], Coding("category", (False, True), 2), [1, 0, 2]),
+        (["a", None], Coding("category", (), 1), [0, 1]),
+    ],
+)
+def test_codes_are_those_of_the_coding(column, coding, codes):
+    table = featured(pa.array(column)).coded({"f": coding}, trials=False)
+    assert table.held[features.code_name(0)].to_list() == codes
+    assert set(table.columns) == {"y", "p", features.code_name(0), *features.TESTED}
+
+
+@pytest.mark.parametrize(("trials", "tested"), [(False, [1.0, 0.0, 1.0]), (True, [3.0, 0.0, 0.5])])
+def test_a_row_stands_for_its_trials_or_for_one_where_it_has_weight(trials, tested):
+    table = pa.table({"y": [0, 1, 1], "p": [0.5, 0.25, 0.5], "w": [3.0, 0.0, 0.5]})
+    names = {**NAMES, "sample_weight": "w"}
+    found = Featured(OpenedFrame(table), names, False, "find").coded({}, trials=trials).held
+    assert found[features.TESTED[0]].to_list() == tested
+    assert found[features.TESTED[1]].to_list() == [
+        each * p * (1 - p) for each, p in zip(tested, [0.5, 0.25, 0.5], strict=True)
+    ]
+    plain = Featured(OpenedFrame(table), NAMES, False, "find").coded({}, trials=False).held
+    assert plain[features.TESTED[0]].to_list() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "day"),
+    [
+        (["a", "b"], True, False),
+        (pa.array(["a", "b"]).dictionary_encode(), True, False),
+        ([1, 2], False, False),
+        ([True, False], False, False),
+        (DAYS[:2], False, True),
+        (NOON[:2], False, True),
+        (pa.array(NOON[:2], pa.timestamp("us", "UTC")), False, False),
+    ],
+)
+def test_texts_and_days_are_known_by_their_types(column, text, day):
+    table = featured(column)
+    assert (table.is_text("f"), table.is_day("f")) == (text, day)

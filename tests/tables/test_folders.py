@@ -1,0 +1,131 @@
+"""Columns that folders stand for, files that have the same columns, and stamps of files, by hand."""
+
+import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow.fs
+import pytest
+
+from calibrant.door.errors import FileError
+from calibrant.tables.folders import StampedFiles, check_same, folder_columns, folder_types, typed_folders
+
+pytestmark = pytest.mark.usefixtures("one_database")
+
+NONE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@pytest.mark.parametrize(
+    ("files", "columns"),
+    [
+        (["t/day=1/a.csv", "t/day=2/b.csv"], ["day"]),
+        (["t/day=1/at=x/a.csv"], ["day", "at"]),
+        (["t/day=1/a.csv", "t/b.csv"], []),
+        (["t/a=b.csv"], []),
+        ([], []),
+    ],
+)
+def test_folders_stand_for_columns_where_those_of_every_file_do(files, columns):
+    assert folder_columns(files) == columns
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "typed"),
+    [
+        (["2026-01-02", "2026-01-03"], "DATE", [datetime.date(2026, 1, 2), datetime.date(2026, 1, 3)]),
+        (["2026-01-02", NONE], "DATE", [datetime.date(2026, 1, 2), None]),
+        (["2026-01-02", "7"], "VARCHAR", ["2026-01-02", "7"]),
+        (["7", "-1"], "BIGINT", [7, -1]),
+        (["7", "x%20y"], "VARCHAR", ["7", "x y"]),
+        ([NONE, NONE], "VARCHAR", [None, None]),
+        (["1=2", "b"], "VARCHAR", ["1=2", "b"]),
+    ],
+)
+def test_values_of_folders_have_the_type_that_all_of_them_have(values, kind, typed):
+    files = [f"t/k={value}/{at}.csv" for at, value in enumerate(values)]
+    assert folder_types(files) == {"k": kind}
+    assert typed_folders(files, [2, 1])["k"].to_pylist() == [typed[0], typed[0], typed[1]]
+    assert typed_folders(["t/a.csv"], [2]) == {}
+
+
+@pytest.mark.parametrize(
+    ("types", "names", "said"),
+    [
+        ({"a": {"p": ""}, "b": {"P": ""}}, ["p"], None),
+        (
+            {"a": {"p": ""}, "b": {"q": ""}},
+            ["p"],
+            "'b' has no column 'p', and 'a' has; files that are read as one table",
+        ),
+        ({"a": {"q": ""}, "b": {"p": ""}}, ["p"], "'a' has no column 'p', and 'b' has"),
+        ({"a": {"q": ""}, "b": {"q": ""}}, ["p"], None),  # of which another says so
+        ({"a": {"p": "BYTE_ARRAY"}, "b": {"p": ""}}, ["p"], "column 'p' is text in 'a' and is not in 'b'"),
+        ({"a": {"p": ""}, "b": {"p": "BYTE_ARRAY"}}, ["p"], "column 'p' is text in 'b' and is not in 'a'"),
+        ({"a": {"p": "BYTE_ARRAY"}, "b": {"p": "BYTE_ARRAY"}}, ["p"], None),
+        ({"a": {"p": "INT32"}, "b": {"p": "DOUBLE"}}, ["p"], None),
+        ({"a": {"p": ""}, "b": {"q": ""}}, [], None),
+    ],
+)
+def test_files_have_the_columns_that_are_read(types, names, said):
+    if said is None:
+        check_same(types, names)
+    else:
+        with pytest.raises(FileError) as refused:
+            check_same(types, names)
+        assert said in str(refused.value)
+
+
+def stamped(folder, *names):
+    for name in names:
+        (folder / name).write_text(name)
+    return StampedFiles([str(folder / name) for name in names])
+
+
+def test_a_file_that_was_changed_while_it_was_read_is_named_before_any_other_fault(tmp_path):
+    files = stamped(tmp_path, "a", "b")
+    with files.unchanged():
+        pass
+    with pytest.raises(KeyError), files.unchanged():
+        raise KeyError("x")
+    (tmp_path / "b").write_text("longer")
+    for problem, told in ((KeyError("x"), FileError), (MemoryError(), MemoryError)):
+        with pytest.raises(told) as refused, files.unchanged():
+            raise problem
+        assert told is MemoryError or "b' was changed while it was read; run this again once" in str(refused.value)
+    with pytest.raises(FileError, match="b' was changed while it was read"), files.unchanged():
+        pass
+    (tmp_path / "b").unlink()
+    with pytest.raises(FileError, match="b' is gone while it was read"):
+        files.check()
+    files.part(files[:1]).check()
+
+
+def test_files_together_have_a_stamp_each(tmp_path):
+    one, other = stamped(tmp_path, "a"), stamped(tmp_path, "b", "c")
+    both = StampedFiles.together([one, other])
+    assert both == [*one, *other]
+    assert both.prints() == {**one.prints(), **other.prints()}
+    assert len(set(both.prints().values())) == 3
+    Path(both[2]).write_text("longer")
+    with pytest.raises(FileError, match="c' was changed"):
+        both.check()
+    before = one.prints()
+    (tmp_path / "a").rename(tmp_path / "d")
+    assert list(StampedFiles([str(tmp_path / "d")]).prints().values()) == list(before.values())  # under any name
+
+
+def test_a_file_system_that_does_not_tell_sizes_any_more_is_told(tmp_path):
+    files = stamped(tmp_path, "a", "b")
+    there = StampedFiles(files, pyarrow.fs.LocalFileSystem())
+    there.check()
+    assert len(set(there.prints().values())) == 2
+    assert StampedFiles([], pyarrow.fs.LocalFileSystem()).prints() == {}
+    (tmp_path / "b").unlink()
+    with pytest.raises(FileError, match="b' is gone while it was read"):
+        there.check()
+
+    def fails(_):
+        raise OSError("no route")
+
+    with pytest.raises(FileError, match="a': the file system does not tell its size any more: no route"):
+        StampedFiles(files, SimpleNamespace(get_file_info=fails))
