@@ -324,6 +324,13 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): "no counts lie between: up to 4,096 predictions in common and 8,192 others were all tried",
     (
         "door/identity.py",
+        "_steps",
+        "8",
+        "9",
+        "if n * math.log2(max(n_rows - 2, 8) / 8.0) - choices - math.log2(n_rows) < ENOUGH:",
+    ): "of ten rows or fewer n is two at most, and neither of the numbers gives 40 bits",
+    (
+        "door/identity.py",
         "_multiples",
         "1",
         "2",

@@ -357,7 +357,7 @@ def test_weights_by_hand():
     assert found.known.tolist() == [0, 2, 3]  # one of them has the weight 1
 
 
-@pytest.mark.parametrize(("left", "refused"), [(87, False), (91, True)])
+@pytest.mark.parametrize(("left", "refused"), [(89, False), (91, True)])
 def test_a_tenth_of_the_rows_is_followed_at_least(left, refused):
     time, event = np.repeat([1.0, 3.0], [left, 100 - left]), np.repeat([0, 1], [left, 100 - left])
     if not refused:

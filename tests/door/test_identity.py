@@ -241,7 +241,7 @@ def splits(alone, within, ones=0, ids=(0, 0)):
     return sample(shared[0], records(2, 0, 0, within, first=10_000)), sample(shared[1])
 
 
-@pytest.mark.parametrize("within", [0, 1, 5, 17, 40, 90])
+@pytest.mark.parametrize("within", [0, 1, 13, 15, 17, 40])
 def test_shared_rows_are_as_many_splits_as_the_documentation_says(within):
     """P(at least s of m) <= sqrt(1 + 6 m) P(Bin(m, 1/2) >= s); six bits for the level, and 40 beyond."""
     counts = []
@@ -283,6 +283,30 @@ def test_the_level_of_a_number_is_in_how_many_zero_bits_its_hash_begins():
     numbers = np.arange(3_000, dtype=np.uint64)
     assert _levels(numbers).tolist() == by_hand(numbers).tolist()
     assert _levels(numbers).max() >= 9
+
+
+def number_of(hash_):
+    """The number of this hash: the steps of splitmix64's finalizer, which are one to one, are undone."""
+
+    def unshifted(x, by):
+        found = x
+        for _ in range(64 // by):
+            found = x ^ (found >> by)
+        return found
+
+    word = 1 << 64
+    x = unshifted(hash_, 31) * pow(0x94D049BB133111EB, -1, word) % word
+    x = unshifted(x, 27) * pow(0xBF58476D1CE4E5B9, -1, word) % word
+    return (unshifted(x, 30) - int(kernel.FIRST)) % word
+
+
+@pytest.mark.parametrize(
+    ("hash_", "level"), [(1 << 63, 0), (1 << 40, 23), (3 << 11, 51), (1 << 11, 52), ((1 << 11) - 1, 53), (0, 53)]
+)
+def test_of_a_hash_53_bits_are_looked_at(hash_, level):
+    number = np.array([number_of(hash_)], np.uint64)
+    assert mixed(number + np.uint64(kernel.FIRST)).tolist() == [hash_]
+    assert _levels(number).tolist() == [level]
 
 
 def of_numbers(numbers, n=1):
@@ -330,6 +354,7 @@ def test_samples_of_all_are_those_that_are_known():
     [
         [-1, records(1, 0, 0, 2)],
         [64, records(1, 0, 0, 0)],
+        [True, records(1, 0, 0, 0)],
         [0.0, records(1, 0, 0, 2)],
         [0, records(1, 2, 0, 2)],  # more ones than rows
         [0, records(0, 0, 0, 2)],
@@ -418,7 +443,7 @@ def test_pairs_side_by_side_or_of_other_outcomes_are_no_stretch():
 @pytest.mark.parametrize("twice", ["all", "a stretch"])
 def test_of_many_predictions_a_sample_tells_about_how_many_rows_are_there_twice(twice):
     y, v = rows(9_000, 5)
-    part = slice(None) if twice == "all" else slice(1_000, 8_000)
+    part = slice(None) if twice == "all" else slice(1_000, 4_000)
     y, v = np.r_[y, y[part]], np.r_[v, v[part]]
     held, evidence = sample_rows(y, v)
     numbers = np.unique(v.astype(np.float32).view(np.uint32)).astype(np.uint64)
@@ -426,7 +451,7 @@ def test_of_many_predictions_a_sample_tells_about_how_many_rows_are_there_twice(
     least = next(level for level in range(64) if (levels >= level).sum() <= SIZE)
     assert held.level == least > 0
     assert len(held.at(least)) == (levels >= least).sum()
-    assert evidence.count == pytest.approx(9_000 if twice == "all" else 7_000, rel=0.1)
+    assert evidence.count == pytest.approx(9_000 if twice == "all" else 3_000, rel=0.15)
 
 
 @pytest.mark.parametrize(
