@@ -167,8 +167,6 @@ def _shared(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
             keys += [("begin", HEAD, claim.head)] if claim.head is not None else []
             for key in keys:
                 for other, match in earlier.get(key, []):
-                    if other == at:
-                        continue
                     if key[0] == "copy":
                         overlap = Overlap("copy", at, (other,), claim.count, claim.bits_with(match))
                     else:
