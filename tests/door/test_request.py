@@ -155,3 +155,21 @@ def test_a_horizon_needs_both_columns(name):
     del named[name]
     with pytest.raises(InputError, match=f"{name}: is missing: with a horizon it says which column holds it"):
         AuditRequest(y_prob="p", horizon=5.0, **named)
+
+
+@pytest.mark.parametrize("request_of", [AuditRequest, partial(GateRequest, max_distance=0.1)])
+def test_a_level_is_taken_up_to_one_half(request_of):
+    for level in (0.3, 0.5):
+        assert request_of(level=level).level == level
+    with pytest.raises(InputError, match=r"level: is 0\.6; it is alpha"):
+        request_of(level=0.6)
+
+
+def test_without_resamples_only_segments_are_tested():
+    for options, nothing in (
+        ({"n_resamples": 0}, True),
+        ({"n_resamples": 0, "by": ("a",)}, False),
+        ({"n_resamples": 99}, False),
+        ({}, False),
+    ):
+        assert ("nothing tested" in AuditRequest(**options).modes) == nothing
