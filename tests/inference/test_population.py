@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 from calibrant import bootstrap_bounds
-from calibrant.door.ends import Interval
+from calibrant.door.ends import Bracket, Interval
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds import population as of_bounds
-from calibrant.inference.bounds.draws import Draws
-from calibrant.inference.bounds.one_event import Spread, binned_function, kernel_function, lower_end
+from calibrant.inference.bounds.draws import CellDraws, Draws
+from calibrant.inference.bounds.one_event import (
+    Spread,
+    binned_function,
+    kernel_function,
+    lower_end,
+    lower_function,
+    smooth_function,
+)
 from calibrant.measures.registry import measures
 
 BIN = 1 / 15
@@ -191,3 +198,38 @@ def test_a_bandwidth_is_no_less_than_what_the_convolved_error_takes(monkeypatch)
     found = of_bounds.direct(sample, draws, spread, 0.05, dict.fromkeys(measures(), 0.1))
     error = measures()["convolved_calibration_error"].function(y, v, bandwidth=1e-5)
     assert found["convolved_calibration_error"].high == pytest.approx(spread.upper_end(error + 1e-6, 0.05 * 0.2 / 9))
+
+
+def test_what_is_bet_on_is_learned_beforehand_for_the_gate_alone_or_for_all_bounds():
+    y, v = np.tile([0.0, 1.0], 40), np.repeat(np.linspace(0.1, 0.8, 40), 2)
+    gate, all_of_them = {lower_function}, {lower_function, smooth_function, kernel_function, binned_function}
+    for everything, learned in ((False, gate), (True, all_of_them)):
+        draws = Draws.of_sample(Sample.of_arrays(y, v, None))
+        of_bounds.teach(draws, everything=everything)
+        assert set(draws._lessons) == learned
+    of_bounds.teach(None)
+    of_bounds.teach(CellDraws.__new__(CellDraws))  # whose functions are fixed beforehand
+
+
+@pytest.mark.parametrize("guaranteed", [True, False])
+def test_a_summary_says_whether_it_holds_in_large_samples(guaranteed):
+    found = of_bounds.with_every_measure(SMOOTH, LOWER, {}, 0.05, 300, guaranteed)
+    large = "" if guaranteed else ", in large samples,"
+    assert found.summary().startswith(f"With 95% confidence{large} for both together, the population's lower distance")
+    assert found.guaranteed == guaranteed
+    assert (found.level, found.n_rows) == (0.05, 300)
+
+
+@pytest.mark.parametrize("level", [0.01, 0.2])
+def test_the_four_ends_of_the_headlines_have_a_fifth_of_the_level_each(level):
+    rng = np.random.default_rng(2)
+    v = np.round(rng.random(2000), 2)
+    sample = Sample.of_arrays((rng.random(2000) < v**2).astype(float), v, None)
+    draws = Draws.of_sample(sample)
+    found = of_bounds.bounds_from_sample(sample, 0.11, Bracket(0.1, 0.12), level)
+    lows = lower_end(draws, smooth_function, 0.2 * level), lower_end(draws, lower_function, 0.2 * level)
+    spread = Spread.of(draws)
+    ends = [Interval(low, spread.upper_end(x, 0.2 * level)) for low, x in zip(lows, (0.11, 0.12), strict=True)]
+    for each, expected in zip((found.smooth_error, found.lower_distance), of_bounds.tightened(*ends), strict=True):
+        assert tuple(each) == pytest.approx(tuple(expected))
+    assert found.level == level
