@@ -362,3 +362,53 @@ def test_ids_that_cannot_be_compared_one_by_one_are_none():
         ([1, True], [1, 2]),
     ):
         assert of_items.compared_ids(items, items_b) is None
+
+
+@pytest.mark.parametrize(("level", "n", "rank"), [(0.1, 99, 5), (0.1, 98, 4), (0.5, 3, 1), (0.02, 9, 1)])
+def test_what_items_may_miss_is_beyond_half_of_the_level_and_fades_where_neither_is_calibrated(
+    monkeypatch, level, n, rank
+):
+    apart = np.random.default_rng(0).permutation(np.linspace(-0.3, 0.5, n))
+    errors = np.zeros((n, 2, 4))
+    errors[:, 0] += 0.1 + apart[:, None]
+    monkeypatch.setattr(of_items, "resampled", lambda *_: errors.reshape(n, 8))
+    monkeypatch.setattr(of_items, "_truth", lambda *_: np.array([[0.1] * 4, [0.0] * 4]))
+    y = np.tile([0.0, 1.0], 10)
+    items = Items([y, 1.0 - y], [np.full(20, 0.4), np.full(20, 0.5)])
+    missed = np.sort(apart)
+    ends = missed[-rank] - 0.05, -missed[rank - 1] - 0.05
+    high = float(np.quantile(errors[:, 0, 0], 1.0 - level))
+    for seen, far in ((0.0, 0.0), (high + 0.2, 0.2), (0.15 if high < 0.15 else 0.0, 0.0)):
+        # Of the second no redraw has an error: it is as far as it was seen, and the nearer of both decides.
+        found = items.missed((0, 1), lambda *_, seen=seen: seen, 0.05, level, n, np.random.default_rng(0))
+        far = min(far, seen)
+        expected = [math.hypot(far, max(0.0, end)) - far for end in ends]
+        assert found == pytest.approx(expected)
+
+
+def test_what_noise_hides_of_either_is_at_most_what_both_means_differ_by_and_its_noise():
+    """Towards 1/2, by the normal quantile of the level's share of the excesses over the isotonic fit."""
+    rng = np.random.default_rng(1)
+    y = (rng.random(50) < 0.3).astype(float), (rng.random(50) < 0.6).astype(float)
+    v, fits = (np.full(50, 0.3), np.full(50, 0.7)), (np.full(50, 0.35), np.full(50, 0.55))
+    group = np.arange(50) // 2
+    for groups in (None, group):
+        found = of_items._hidden(y, v, fits, groups, 0.05)
+        excess = [a - b for a, b in zip(y, fits, strict=True)]
+        if groups is not None:
+            excess = [np.bincount(group, each) for each in excess]
+        scale = of_items._UNSEEN * norm.isf(0.05) / 50
+        most = [scale * np.sqrt((each**2).sum()) for each in (*excess, excess[0] - excess[1])]
+        apart = abs((y[0] - v[0]).mean() - (y[1] - v[1]).mean()) + most[2]
+        assert found[0] == pytest.approx(np.clip(v[0] + min(most[0], apart), 0.0, 1.0))
+        assert found[1] == pytest.approx(np.clip(v[1] - min(most[1], apart), 0.0, 1.0))
+
+
+def test_surprises_are_the_items_worth_of_the_rarest_outcome_of_any_predictor():
+    y = [np.array([1.0, 1, 1, 0, 0, 0]), np.array([1.0, 0, 0, 0, 0, 0])]
+    v = [np.full(6, 0.5)] * 2
+    assert Items(y, v).surprises == 1.0
+    assert Items([y[0]], v[:1]).surprises == 3.0
+    assert Items([y[0]], v[:1], np.array([0, 0, 1, 2, 3, 3])).surprises == pytest.approx(9.0 / 5.0)
+    assert Items([np.ones(6)], v[:1]).surprises == 0.0
+    assert Items(y, v).differing((0, 1)) == 2
