@@ -290,3 +290,47 @@ def test_ranges_that_err_are_listed_or_it_is_told_that_there_is_none(monkeypatch
     assert said[where : where + len(listed) + 1] == [*listed, ""]
     real = said[said.index("Is it real?") + 2 :]
     assert real == ["- A test: p = 0.1", *([] if line is None else [f"- Level and slope: {line}"]), "- Bounded."]
+
+
+@pytest.mark.parametrize("chance", [False, True])
+@pytest.mark.parametrize("interval", [None, (-0.0312, 0.0512)])
+@pytest.mark.parametrize("reject", [False, True])
+def test_a_segment_s_line_has_what_is_sure_of_its_bias_where_that_was_tested(monkeypatch, chance, interval, reject):
+    monkeypatch.setattr(text, "segment_name", lambda _: "a = 1")
+    monkeypatch.setattr(text, "segment_in_words", lambda _: "too low")
+    monkeypatch.setattr(text, "proved", lambda *_: ("0.01", ""))
+    segment = {"lower_distance_bracket": (0.01, 0.01), "n_rows": 30, "n_unknown": 0, "bias": 0.01}
+    told = text._segment(SimpleNamespace(**segment, bias_interval=interval, qvalue=0.0123, reject=reject), chance)
+    bias = "outcome minus prediction +0.0100"
+    if chance and interval is not None:
+        where = ", too low" if reject else ""
+        low, high = text.outwards(*interval, signed=True)
+        assert told == f"a = 1: distance 0.01, 30 rows, q = 0.012{where}; {bias} [{low}, {high}]"
+    else:
+        why_not = f"; {text.NOT_TESTED}" if chance else ""
+        assert told == f"a = 1: distance 0.01, 30 rows; {bias}{why_not}"
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_segments_are_listed_up_to_twenty_and_their_intervals_explained_where_they_were_tested(monkeypatch, tested):
+    monkeypatch.setattr(text, "_segment", lambda segment, chance: f"{segment} {chance}")
+    said = said_of(segments=range(22), segments_tested=tested, segmented_by=("a", "b")).split("\n")
+    assert said[1] == "Segments by a, b"
+    words = [text.segments_sorted(0.05, chance=tested), *([text.segment_intervals(0.05)] if tested else [])]
+    head = " ".join(said[3:]).partition("- 0 ")[0]
+    assert head.split() == " ".join(words).split()
+    assert [line for line in said if line.startswith("- ")] == [f"- {k} {tested}" for k in range(20)]
+
+
+def test_periods_with_enough_evidence_are_marked(monkeypatch):
+    monkeypatch.setattr(text, "enough", lambda reading: reading.evalue > 20.0)
+    rows = {"n_rows": 1000, "base_rate": 0.2, "mean_prediction": 0.3}
+    each = [
+        SimpleNamespace(period=k, reading=SimpleNamespace(evalue=e, reject=e > 20.0), **rows)
+        for k, e in enumerate((2.0, 30.0))
+    ]
+    _, *lines = text._periods(each).lines(80)
+    assert [" ".join(line.split()) for line in lines] == [
+        "0 1,000 20% 30% 2",
+        "1 1,000 20% 30% 30, enough",
+    ]
