@@ -29,6 +29,28 @@ def test_equals_the_double_sum(sample, kernel, bandwidth):
         assert value == pytest.approx(expected, abs=1e-9)
 
 
+ROWS = {
+    "rates": ([0.3, 1.0, 0.0, 0.6], [0.1, 0.2, 0.5, 0.9], None),
+    "single rates with weights": ([0.3, 1.0, 0.0, 0.6], [0.1, 0.2, 0.5, 0.9], [1.0, 3.0, 2.0, 0.5]),
+    "ties of one outcome": ([1, 1, 0, 0, 0], [0.2, 0.2, 0.7, 0.7, 0.9], [1.0, 3.0, 2.0, 0.5, 1.0]),
+    "ties of both": ([1, 0, 1, 0, 1, 1], [0.2, 0.2, 0.2, 0.6, 0.6, 0.95], None),
+    "weights by outcome": ([1, 0, 1, 0, 1, 1], [0.2, 0.2, 0.2, 0.6, 0.6, 0.95], [3.0, 0.7, 3.0, 0.7, 3.0, 3.0]),
+    "two rows": ([1, 0], [0.3, 0.3], [2.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
+@pytest.mark.parametrize("bandwidth", [1.0, 0.055, 0.04])  # in fewer than sixteen bandwidths, and in more
+@pytest.mark.parametrize("unbiased", [False, True])
+def test_rows_of_every_kind_have_the_double_sum(rows, kernel, bandwidth, unbiased):
+    y_true, y_prob, weight = (None if each is None else np.array(each, float) for each in rows)
+    options = {"sample_weight": weight, "kernel": kernel, "bandwidth": bandwidth, "unbiased": unbiased}
+    value = kernel_calibration_error(y_true, y_prob, **options)
+    expected = oracle.kernel_calibration_error(y_true, y_prob, weight, kernel, bandwidth, unbiased)
+    assert value * abs(value) == pytest.approx(expected * abs(expected), abs=1e-14)
+
+
 @examples(1000)
 @given(samples(), KERNELS, BANDWIDTHS)
 def test_unbiased_equals_the_double_sum_without_its_diagonal(sample, kernel, bandwidth):

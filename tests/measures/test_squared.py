@@ -34,6 +34,22 @@ def test_equals_its_definition(sample, binning, debiased):
     assert value == pytest.approx(oracle.squared_calibration_error(*sample, **options), abs=1e-9)
 
 
+@pytest.mark.parametrize("binning", [(None, "exact"), (4, "uniform"), (3, "quantile")])
+@pytest.mark.parametrize("debiased", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tied_rows_with_weights_and_without_have_the_error_of_the_definition(binning, debiased, weighted):
+    rng = np.random.default_rng(3)
+    y_prob = np.append(rng.choice([0.1, 0.3, 0.35, 0.8], 30), 0.95)  # one row has a prediction of its own
+    y_true, weight = rng.integers(0, 2, 31).astype(float), rng.integers(0, 4, 31).astype(float) if weighted else None
+    options = {"n_bins": binning[0], "strategy": binning[1], "debiased": debiased}
+    value = squared_calibration_error(y_true, y_prob, sample_weight=weight, **options)
+    assert value == pytest.approx(oracle.squared_calibration_error(y_true, y_prob, weight, **options), abs=1e-12)
+    if weighted:  # rows without weight make no pairs, whatever they are
+        kept = weight > 0.0
+        least = squared_calibration_error(y_true[kept], y_prob[kept], sample_weight=1e-3 * weight[kept], **options)
+        assert binning[1] == "quantile" or value == pytest.approx(least, abs=1e-12)
+
+
 @examples(200)
 @given(sample=samples(weights=False, fractional=False))
 def test_is_the_formula_of_the_paper(sample):

@@ -44,6 +44,22 @@ def test_they_are_their_definitions(sample, norm, debiased):
     assert squared == pytest.approx(oracle.squared_averaged_two_bin_error(*sample, debiased), abs=1e-12)
 
 
+@pytest.mark.parametrize("debiased", [False, True])
+@pytest.mark.parametrize("weight", [None, [1.0, 0.0, 3.0, 2.0, 2.0, 0.5]])
+def test_the_squared_error_of_tied_rows_is_its_definition(debiased, weight):
+    sample = np.array([1, 0, 1, 0, 1, 0.0]), np.array([0.2, 0.2, 0.2, 0.6, 0.9, 0.9]), weight
+    weight = None if weight is None else np.array(weight)
+    found = squared_averaged_two_bin_error(*sample[:2], sample_weight=weight, debiased=debiased)
+    assert found == pytest.approx(oracle.squared_averaged_two_bin_error(*sample[:2], weight, debiased), abs=1e-12)
+
+
+def test_two_rows_that_carry_weight_are_enough_and_one_is_not():
+    found = squared_averaged_two_bin_error([1, 0, 1], [0.2, 0.6, 0.9], sample_weight=[1, 1, 0], debiased=True)
+    assert found == pytest.approx(squared_averaged_two_bin_error([1, 0], [0.2, 0.6], debiased=True), abs=1e-15)
+    with pytest.raises(InputError, match="debiased: needs at least two rows that carry weight; there is 1"):
+        squared_averaged_two_bin_error([1, 0, 1], [0.2, 0.6, 0.9], sample_weight=[0, 1, 0], debiased=True)
+
+
 def weighting(rows):
     """Signs of A and B between cuts, and the weighting of predictions that they make, at all cuts."""
     cuts = sorted({Fraction(0), Fraction(1), *(v for v, _, _ in rows)})
