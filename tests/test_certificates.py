@@ -5,6 +5,7 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from calibrant import (
 )
 from calibrant.check_certificate import check
 from calibrant.cli.app import app
-from calibrant.measures import calibration_certificate
+from calibrant.measures import Potentials, calibration_certificate
 from tests import certified as oracle
 from tests import exact
 from tests.published import faults, read_schema
@@ -431,6 +432,20 @@ def test_results_of_other_rows_are_refused():
         calibration_certificate(y_true, y_prob, of=calibration_distance([0, 1, 1], [0.2, 0.7, 0.9]))
     with pytest.raises(InputError, match="no result of a search"):
         calibration_certificate(y_true, y_prob, of=audit(y_true, y_prob, n_resamples=0).ties.true_distance)
+
+
+def test_what_proves_nothing_certifies_that_an_error_is_at_least_0():
+    """Heights of the wrong sign, and potentials below 0: both are replaced by heights of 0."""
+    y_true, y_prob = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
+    witness = smooth_calibration_witness(y_true, y_prob)
+    found = calibration_certificate(y_true, y_prob, of=replace(witness, heights=-witness.heights))
+    assert found.claims["smooth_error"].lower == 0.0 < witness.value <= found.claims["smooth_error"].upper
+    assert set(found.document["smooth_error"]["heights"]) == {0}
+    right = lower_calibration_certificate(y_true, y_prob)
+    low = Potentials(right.potentials.nodes, right.potentials.r0 - 0.5, right.potentials.r1 - 0.5)
+    found = calibration_certificate(y_true, y_prob, of=replace(right, potentials=low))
+    assert found.claims["lower_distance"].lower == 0.0 < right.lower <= found.claims["lower_distance"].upper
+    assert {*found.document["lower_distance"]["r0"], *found.document["lower_distance"]["r1"]} == {0}
 
 
 def test_a_certificate_shows_and_writes_itself(tmp_path):

@@ -139,6 +139,23 @@ def test_tiny_errors_keep_their_promised_accuracy():
     assert convolved_calibration_error([0.5, 0.25], [0.5, 0.25]) == 0.0
 
 
+@pytest.mark.parametrize("size", [0.001, 0.02, 0.2])
+def test_a_fixed_point_that_no_grid_resolves_is_told_by_the_error_at_the_finest_bandwidth(monkeypatch, size):
+    """It lies below that bandwidth and not below the error there; one that a grid resolves is found."""
+    v = np.linspace(0.05, 0.95, 60)
+    r = size * np.where(np.arange(60) % 7 < 3, 1.0, -0.7) / 60.0
+    exact = kernel.fixed_point(v, r)
+    monkeypatch.setattr(kernel, "_LARGEST_GRID", 2**10)
+    finest = kernel.NODES_PER_BANDWIDTH / 2**10
+    at_finest = kernel.SmoothedResidual(v, r, 2**10).error(finest)
+    found = kernel.fixed_point(v, r)
+    if at_finest < finest:
+        assert found == pytest.approx(at_finest, abs=1e-12)
+        assert found - 1e-6 <= exact <= finest
+    else:
+        assert found == pytest.approx(exact, abs=1e-6)
+
+
 @pytest.mark.parametrize("bandwidth", [0, -1, 1e-6, float("nan"), "wide"])
 def test_bad_bandwidth(bandwidth):
     with pytest.raises(InputError, match="bandwidth: is"):

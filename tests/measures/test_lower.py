@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 from calibrant import InputError, expected_calibration_error, smooth_calibration_error
 from calibrant.door.sample import Sample
+from calibrant.measures import lower
 from calibrant.measures.lower import (
     audited_certificate,
     lower_calibration_certificate,
@@ -218,6 +219,21 @@ def test_a_rough_search_is_as_near_as_asked_for(rows, digits):
     certificate = proven(y_true, y_prob, weight)
     value = lower_distance_from_sample(Sample.from_columns(*rows), tol=10.0**digits)
     assert certificate.lower - 1e-12 <= value <= certificate.upper + 10.0**digits
+
+
+@pytest.mark.parametrize("few", [300, 299])
+@pytest.mark.parametrize("apart", [1e-9, 1e-3])
+def test_of_few_rows_a_certificate_is_as_fine_as_can_be_and_of_many_as_an_audit_needs(monkeypatch, few, apart):
+    """Pairs of predictions that are close are pooled where rows are many; what is proved is so of the rows."""
+    v = np.sort(np.concatenate([np.linspace(0.01, 0.9, 150), np.linspace(0.01, 0.9, 150) + apart]))
+    y = (np.random.default_rng(1).random(300) < v**2).astype(float)
+    monkeypatch.setattr(lower, "FEW", few)
+    found = audited_certificate(Sample.from_columns(y, v))
+    sharp = proven(y, v)
+    assert found.width <= (1e-9 if few == 300 else 5e-5)
+    assert found.lower <= sharp.upper
+    assert found.upper >= sharp.lower
+    assert found.potentials.nodes.size == (150 if few < 300 and apart < 1e-6 else 300)
 
 
 @pytest.mark.slow
