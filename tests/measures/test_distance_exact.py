@@ -378,3 +378,48 @@ def test_parts_that_could_not_all_be_listed_prove_nothing_beyond_the_relaxation(
     labels, proven = partition_by_columns(mass, v, y, whole, clock)
     assert labels.tolist() == (best if complete else whole).tolist()
     assert proven == pytest.approx(cost(mass, v, y, best) if complete else max(relaxed, 0.0), abs=1e-9)
+
+
+def lattice_problem(n, seed, mirrored=False):
+    """Rows of one mass with outcomes of 0 and 1, all in one part, and what their partition costs at least."""
+    rng = np.random.default_rng(seed)
+    v = rng.random(n)
+    y = (rng.random(n) < 1.0 - v).astype(float)
+    if mirrored:
+        v, y = 1.0 - v, 1.0 - y
+    best = cost(np.full(n, 1.0 / n), v, y, by_subsets(np.full(n, 1.0 / n), v, y))
+    problem = distance_lattice.LatticeProblem(v, y, lower_calibration_certificate(y, v), np.zeros(n, np.int64))
+    return problem, best, lambda: cost(np.full(n, 1.0 / n), v, y, problem.labels)
+
+
+@pytest.mark.parametrize("complete", [(False,), (True, False)])
+def test_a_search_for_paths_that_is_given_up_proves_nothing(complete):
+    problem, best, _ = lattice_problem(12, 0)
+    rest = iter((*complete, True, True))
+    clock = SimpleNamespace(
+        up=False, stop=np.zeros(1, np.int64), run=lambda search, *given: search(*given)._replace(complete=next(rest))
+    )
+    assert problem._prove(problem.length, clock) is None
+    assert problem.proven == 0.0
+    assert len(list(rest)) == 2  # nothing was looked for after that
+    assert problem.credit <= 12.0 * best + 1e-9
+
+
+def test_where_a_proof_is_given_up_the_search_ends():
+    problem, _, _ = lattice_problem(12, 0)
+    asked = []
+    problem._look = lambda *_: np.inf
+    problem._prove = lambda *_: asked.append(0)
+    problem.solve(TimeLimit(None))
+    assert asked == [0]
+    assert not problem.closed
+
+
+@pytest.mark.parametrize("from_end", [False, True])
+@pytest.mark.parametrize(("seed", "mirrored"), [(0, False), (1, True), (2, False), (3, True)])
+def test_a_path_is_proved_from_either_end(seed, mirrored, from_end):
+    problem, best, found = lattice_problem(11, seed, mirrored)
+    problem._look, problem._from_end, problem._top = (lambda *_: np.inf), from_end, 0.0  # nothing errs one way
+    problem.solve(TimeLimit(None))
+    assert found() == pytest.approx(best, abs=1e-9)
+    assert problem.closed

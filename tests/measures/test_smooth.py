@@ -168,6 +168,15 @@ def test_blocks_are_refused_only_where_keys_cannot_be_told_apart_or_most_rows_ar
         assert smooth._Rows(smooth.NO_KEYS, v, outcome, np.ones(1)).error() is None
 
 
+def test_blocks_whose_log_has_no_room_are_left_to_the_pass_by_rows(monkeypatch):
+    from calibrant.kernels import blocks
+
+    v = np.sort(np.random.default_rng(0).random(9000))
+    rows = smooth._Rows(smooth.NO_KEYS, v, (v > 0.4) * 1.0, np.ones(1))
+    monkeypatch.setattr(blocks, "sweep", lambda *_: (0.1, -1, 0.0))
+    assert rows._swept(1024) is None
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @examples(100)
 @given(seed=st.integers(0, 2**32 - 1), sort=st.sampled_from(["in order", "ties in no order", "in no order"]))
