@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from calibrant import InputError, kernel_calibration_error, smooth_calibration_error
 from calibrant.kernels import pairs
+from calibrant.measures import squared_canonical_kernel_error
 from tests.oracles import kernel as oracle
 from tests.strategies import examples, samples
 
@@ -170,3 +171,35 @@ def test_bad_parameters(parameters, message):
         kernel_calibration_error([0, 1], [0.2, 0.3], **parameters)
     with pytest.raises(InputError, match="two rows"):
         kernel_calibration_error([0], [0.2], unbiased=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (3, {"block_size": 1}, "block_size: is 1; pairs need at least two rows per block"),
+        (3, {"block_size": 0}, "block_size: is 0"),
+        (3, {"bandwidth": 0.0}, "bandwidth: is 0"),
+        (1, {}, "y_prob: has one row; pairs need at least two"),
+    ],
+)
+def test_blocks_without_a_pair_are_refused(rows, options, message):
+    table = np.tile([0.2, 0.3, 0.5], (3, 1))[:rows]
+    with pytest.raises(InputError, match=message):
+        squared_canonical_kernel_error(np.arange(3)[:rows], table, **options)
+
+
+@pytest.mark.parametrize(("n", "block_size"), [(2, 2), (5, 2), (5, 3), (5, 5), (6, 100)])
+@pytest.mark.parametrize("bandwidth", [1.0, 0.2])
+def test_pairs_are_those_within_blocks_of_the_rows_as_they_were_dealt(n, block_size, bandwidth):
+    rng = np.random.default_rng(n)
+    label, table = rng.integers(0, 3, n), rng.dirichlet(np.ones(3), n)
+    found = squared_canonical_kernel_error(label, table, bandwidth=bandwidth, block_size=block_size, random_state=0)
+    order = np.lexsort((label, *table.T[::-1]))[np.random.default_rng(0).permutation(n)]
+    off = np.eye(3)[label[order]] - table[order]
+    terms = [
+        off[i] @ off[j] * math.exp(-np.linalg.norm(table[order[i]] - table[order[j]]) / bandwidth)
+        for i in range(n)
+        for j in range(i)
+        if i // block_size == j // block_size
+    ]
+    assert found == pytest.approx(np.mean(terms), abs=1e-12)
