@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant.cli import app as commands
-from calibrant.cli.app import _audit_inputs, _compare_files, _request_to_gate, app
+from calibrant.cli.app import _audit_files, _audit_inputs, _compare_files, _request_to_gate, app
 from calibrant.door.errors import InputError
 from calibrant.door.request import AuditRequest
 
@@ -223,3 +223,39 @@ def test_rows_of_files_are_matched_where_all_are_known(monkeypatch, rows, exclud
 def test_a_line_that_cannot_be_read_is_told_in_one_line(line, said):
     done = run(*line)
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"{said}\n")
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("files", [1, 2])
+def test_whether_a_seed_has_an_effect_is_asked_of_the_audit_of_one_file_and_of_the_comparison_of_two(
+    monkeypatch, files
+):
+    asked = []
+
+    def audit(_files, _inputs, _forecasts, _items, request, _progress):
+        asked.append(request.explicit)
+        raise InputError("y_prob", "is all that is asked")
+
+    monkeypatch.setattr("calibrant.cli.ahead.compile_beside", lambda *_, **__: None)
+    monkeypatch.setattr(commands, "_audit_inputs", audit)
+    run("audit", *["rows.csv"] * files, "--seed", 3, "--level", 0.1)
+    assert asked == [{"files", "level"} | ({"random_state"} if files == 1 else set())]
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_of_several_files_each_fault_begins_with_the_file_and_of_one_it_does_not(monkeypatch, capsys, files):
+    def audit(table, _request, listener):
+        listener.note(f"sees {table}")
+        if table == "b":
+            raise InputError("y_prob", "is bad")
+        return "audited"
+
+    monkeypatch.setattr("calibrant.findings.tables.audit_opened", audit)
+    names = ["one.csv", "two.csv"][:files]
+    if files == 1:
+        assert _audit_files(names, ["a"], AuditRequest(), lambda _stage: None) == ["audited"]
+    else:
+        with pytest.raises(InputError, match=r"^y_prob: in 'two.csv': is bad"):
+            _audit_files(names, ["a", "b"], AuditRequest(), lambda _stage: None)
+    prefix = "one.csv: " if files > 1 else ""
+    assert capsys.readouterr().err.splitlines()[0] == f"{prefix}sees a"

@@ -315,12 +315,11 @@ def tell_no_result(
 
         with suppress(Exception):  # what went wrong before is what is told
             show(dumps({"title": title, "error": why}, indent=2))
-    for option, target in targets.items():
-        if target is None:
-            continue
+    wanted = {option: target for option, target in targets.items() if target is not None}
+    for option, target in wanted.items():
         with suppress(Exception):  # what went wrong before is what is told
             inputs = [each for other in others if other is not None for each in _files(str(other))]
-            rest = [str(each) for other, each in targets.items() if other != option and each is not None]
+            rest = [str(each) for other, each in wanted.items() if other != option]
             check_target(target, option, [*inputs, *rest])
             from calibrant.report.gate import NO_RESULT
 
