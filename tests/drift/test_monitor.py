@@ -214,6 +214,30 @@ def test_a_cell_bets_by_the_middle_of_the_cell_and_a_single_prediction_by_itself
     assert (pooled.cell_width.max() > 0.0) == (resolution is not None)
 
 
+def test_a_sample_that_was_added_is_refused_unless_it_is_said_to_be_of_other_rows():
+    from calibrant import CalibrationSketch
+
+    rng = np.random.default_rng(0)
+    v = rng.random(300)
+    cells = CalibrationSketch(64).update(rng.random(300) < v, v).sample
+    monitor = CalibrationMonitor()
+    monitor.update_sample(cells, resolution=64)
+    with pytest.raises(InputError, match="y_prob: rows were added before"):
+        monitor.update_sample(cells, resolution=64)
+    assert monitor.update_sample(cells, resolution=64, distinct=True).n_batches == 2
+
+
+def test_cells_may_be_as_wide_as_is_said_and_an_eighth_at_most():
+    from calibrant import CalibrationSketch
+
+    v = [0.5 + 0.001 / 64, 0.5 + 0.999 / 64]
+    cells = CalibrationSketch(64).update([0, 1], v).sample
+    assert CalibrationMonitor().update_sample(cells, resolution=64).n_rows == 2
+    for resolution in (65, 7):
+        with pytest.raises(InputError, match=f"resolution: is {resolution}; cells must be no wider than that, nor"):
+            CalibrationMonitor().update_sample(cells, resolution=resolution)
+
+
 def a_state():
     rng = np.random.default_rng(3)
     monitor = CalibrationMonitor()
