@@ -31,6 +31,7 @@ from calibrant.findings.actions import (
     short_action,
     what_bounds,
 )
+from calibrant.findings.advice import Advice
 from calibrant.findings.decision import Blamed
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.resampling.redraw import LEAST_GROUPS
@@ -416,3 +417,12 @@ def test_segments_that_err_alike_may_have_one_map(happened, one_side):
     assert not _to_one_side(an_audit(segments=segments, found_segments=found("x", 0.1)))
     both_ways = [segment(str(k), 0.5, each, far=(each - 0.5) / 0.89) for k, each in enumerate(happened)]
     assert not _to_one_side(an_audit(segments=tuple(both_ways)))
+
+
+def test_an_advice_has_its_scores_by_name():
+    scores = tuple(SimpleNamespace(method=each) for each in ("unchanged", "temperature"))
+    advice = Advice("Words.", "unchanged", scores)
+    assert [advice[each] for each in ("unchanged", "temperature")] == list(scores)
+    with pytest.raises(KeyError, match="platt"):
+        advice["platt"]
+    assert (advice.summary(), advice.code, advice.recalibrator) == ("Words.", None, None)

@@ -9,11 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrant import CalibrationGate, CalibrationSketch, InputError
+from calibrant.door.columns import FINITE, NOT_SWAPPED
 from calibrant.door.errors import FileError
 from calibrant.door.request import AuditRequest, Listener
-from calibrant.findings import parts
+from calibrant.findings import faults, parts, population
 from calibrant.findings import tables as of_audit
-from calibrant.findings.tables import keep_rows
+from calibrant.findings.tables import Audited, _check_drift, keep_rows, names_of
 from calibrant.gate.anytime import gate_so_far
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
@@ -206,3 +207,141 @@ def test_columns_that_were_read_make_no_segments_but_those_of_strata_do(monkeypa
             asked(["site", name])
     with pytest.raises(InputError, match="drift: names 'p', the column that was read as y_prob"):
         asked(drift="p")
+
+
+SINGLE = SimpleNamespace(fractions=(0.5, 1.0), group=None)
+
+
+@pytest.mark.parametrize(
+    ("drift", "names", "rows", "reference", "argument", "said"),
+    [
+        (None, {"sample_weight": "w"}, None, None, None, None),
+        ("day", {}, None, None, None, None),
+        ("day", {"sample_weight": "w"}, None, None, "sample_weight", "column 'w' cannot be used with periods of drift"),
+        ("day", {"sample_weight": "w"}, SINGLE, None, None, None),
+        (
+            "day",
+            {"sample_weight": "w"},
+            SimpleNamespace(fractions=None, group=None),
+            None,
+            "sample_weight",
+            "column 'w' cannot be used with periods of drift",
+        ),
+        (
+            "day",
+            {"sample_weight": "w"},
+            SimpleNamespace(fractions=(0.5, 1.0), group=np.zeros(2)),
+            None,
+            "sample_weight",
+            "column 'w' cannot be used with periods of drift",
+        ),
+        (
+            "day",
+            {"sample_weight": "w"},
+            SINGLE,
+            "2024",
+            "reference",
+            "cannot be used with weights of sampling by outcome",
+        ),
+    ],
+)
+def test_weights_are_refused_with_drift_but_for_those_of_sampling(drift, names, rows, reference, argument, said):
+    request = SimpleNamespace(drift=drift, reference=reference)
+    if argument is None:
+        _check_drift(request, names, rows)
+        return
+    with pytest.raises(InputError, match=said) as caught:
+        _check_drift(request, names, rows)
+    assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    ("by", "names"), [(None, ()), ("a", ("a",)), (["a", "b"], ("a", "b")), (b"a", None), (3, None)]
+)
+def test_columns_are_asked_for_by_one_name_or_several(by, names):
+    if names is None:
+        with pytest.raises(InputError, match=r"by: is .*; it must be the name of a column, or several"):
+            names_of(by, "by")
+    else:
+        assert names_of(by, "by") == names
+
+
+@pytest.mark.parametrize(
+    ("columns", "change", "single"),
+    [(None, {}, "rows"), ("ypw", {}, "yp"), ("ypw", {"trials": True}, "rows"), ("ypw", {"rates": True}, "rows")],
+)
+def test_single_rows_are_those_that_were_read_as_such(columns, change, single):
+    audit = SimpleNamespace(**{"trials": False, "rates": False, "sampling_fractions": None} | change)
+    found = Audited(audit, rows="rows", columns=None if columns is None else tuple(columns))
+    assert found.single == (tuple(single) if single == "yp" else "rows")
+    assert found.weight == (None if columns is None else "w")
+
+
+def test_rows_that_were_sampled_by_outcome_weigh_by_their_fractions():
+    audit = SimpleNamespace(trials=False, rates=False, sampling_fractions=(0.5, 1.0))
+    y = np.array([0.0, 1.0])
+    assert Audited(audit, columns=(y, y, None)).weight.tolist() == [2.0, 1.0]
+    assert Audited(audit, columns=(y, y, "w")).weight == "w"
+    assert Audited(audit).weight is None
+
+
+@pytest.mark.parametrize(
+    ("problem", "n_files", "said"),
+    [
+        (InputError("y_prob", "is 2", row=3), 1, "y_prob: column 'p', rows counted from 0: is 2"),
+        (InputError("y_prob", "is 2", row=3), 2, "y_prob: column 'p', rows "),
+        (InputError("y_prob", "is text"), 1, "y_prob: column 'p': is text"),
+        (InputError("max_weight", "row 3 (from 0) is more", row=3), 1, r"max_weight: row 3 \(from 0\) is more"),
+        (InputError("max_weight", "row 3 (from 0) is more", row=3), 2, r"max_weight: row 3 \((?!from 0\))"),
+        (
+            InputError("y_true", "x", allowed=NOT_SWAPPED),
+            1,
+            "y_true: columns 'y' and 'p' look swapped: as y_prob, 'p' is 0",
+        ),
+    ],
+)
+def test_a_problem_of_a_table_names_its_column_and_how_rows_are_counted(problem, n_files, said):
+    names = {"y_true": "y", "y_prob": "p"}
+    with pytest.raises(InputError, match=said):
+        raise faults.in_table(problem, SimpleNamespace(n_files=n_files), names)
+
+
+@pytest.mark.parametrize(
+    ("argument", "y_prob", "ways"),
+    [("y_prob", "a,b", True), ("y_prob", "a", False), ("y_prob", None, False), ("y_true", "a,b", False)],
+)
+def test_columns_that_are_listed_together_may_be_forecasts(argument, y_prob, ways):
+    problem = InputError(argument, "rows do not add up to 1")
+    found = faults.or_several(problem, y_prob)
+    assert (found is not problem) is ways
+    assert ("forecasts to compare are a list of names" in str(found)) is ways
+
+
+@pytest.mark.parametrize(("allowed", "ways"), [(FINITE, True), ("it must be a date", False)])
+def test_rows_without_a_finite_number_may_be_left_out(allowed, ways):
+    problem = InputError("y_prob", "is NaN", row=3, allowed=allowed)
+    found = faults.or_left_out(problem)
+    assert (found is not problem) is ways
+    assert ("exclude_bad=True leaves such rows out" in str(found)) is ways
+    request = SimpleNamespace(trials=False, horizon=None, sampling_fractions=None)
+    assert str(faults.of_columns(problem, request)) == str(found)
+    at_horizon = SimpleNamespace(trials=False, horizon=1.0, sampling_fractions=None)
+    assert faults.of_columns(InputError("y_true", "is NaN"), at_horizon).argument == "event"
+
+
+def test_strata_need_rows_and_a_value_in_each():
+    request = SimpleNamespace(horizon=1.0, strata=("site",), by=(), least_followed=None)
+    table = SimpleNamespace(require=lambda *_: None, summed=True, ranks=lambda *_: np.array([0, -1]))
+    with pytest.raises(InputError, match="strata: cannot be used with a table that is read lazily; collect it first"):
+        population.at_horizon(table, None, None, request)
+    table.summed = False
+    with pytest.raises(InputError, match="strata: ") as caught:
+        population.at_horizon(table, None, None, request)
+    assert caught.value.row == 1
+    request.strata = ("site", "sex")
+    with pytest.raises(InputError, match=r"strata \(site\): "):
+        population.at_horizon(table, None, None, request)
+
+
+def test_segments_have_no_sizes_where_every_outcome_is_known():
+    assert population.Population(None, None, None).sizes(["site"], None) == {}

@@ -7,9 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from calibrant.door.ends import Bracket
 from calibrant.door.request import AuditRequest
 from calibrant.door.sample import Sample
+from calibrant.findings import sketch
 from calibrant.findings.arrays import audit_sample
+from calibrant.findings.record import MeasureValue
 from calibrant.findings.sketch import at_most, with_bounds
 from calibrant.measures.registry import measures
 from calibrant.sketch.sketch import CalibrationSketch
@@ -77,3 +80,35 @@ def test_an_interval_error_that_is_not_searched_for_has_its_bracket(monkeypatch)
     assert found.value is None
     low, high = re.fullmatch(r"It lies between (\S+) and (\S+): that is proved, .*", found.not_computed).groups()
     assert float(low) <= exact <= float(high) < 0.9
+
+
+@pytest.mark.parametrize(
+    ("value", "bracket", "shown"),
+    [
+        (0.25, None, "0.2500"),
+        (None, None, "-"),
+        (None, Bracket(0.1, 0.2), "0.1000 to 0.2000"),
+        (None, Bracket(0.1, 0.100001), "0.1000"),
+    ],
+)
+def test_a_measure_is_shown_by_its_value_its_bracket_or_a_dash(value, bracket, shown):
+    measure = MeasureValue("A measure", value, "What it means.", {}, "not computed", bracket)
+    assert measure.shown == shown
+    assert measure.summary() == f"A measure: {'not computed' if value is None else '0.25. What it means.'}"
+
+
+@pytest.mark.parametrize("attained", [None, 0.05])
+def test_the_interval_error_of_rows_is_below_that_of_the_cells_and_their_cost(monkeypatch, attained):
+    monkeypatch.setattr(sketch, "interval_error_above", lambda value, _: value + 0.01)
+    names = "lower_calibration_distance", "interval_calibration_error", "binned_calibration_error_bound"
+    values = dict(zip(names, (0.02, attained, 0.3), strict=True))
+    cells = {name: MeasureValue(name, value, "Told.", {}) for name, value in values.items()}
+    costs = {
+        "lower_calibration_distance": 0.001,
+        "interval_calibration_error": None,
+        "binned_calibration_error_bound": 0.1,
+    }
+    found = sketch._measures_of_rows(cells, costs, None, Bracket(0.01, 0.03))["interval_calibration_error"]
+    assert found.value is None
+    assert found.bracket.lower == 0.01
+    assert found.bracket.upper == pytest.approx(0.4 if attained is None else 0.06)
