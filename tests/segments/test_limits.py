@@ -14,7 +14,7 @@ from calibrant.door.rows import Rows
 from calibrant.kernels import sketching
 from calibrant.segments import by_groups, candidates, sums
 from calibrant.segments.by_column import calibration_by_segment
-from calibrant.segments.by_groups import ByGroups, parts_of
+from calibrant.segments.by_groups import ByGroups, ByRows, parts_of
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.features import Feature, _lazy_feature, read_features
 from calibrant.segments.request import Search, named, names_of
@@ -110,6 +110,8 @@ def test_rows_of_trials_are_summed_as_so_many_and_the_range_is_that_of_the_cells
     assert found.tested[0, 0] == found.strongest.n_rows == m.sum()
     assert found.strongest.bias == pytest.approx(np.average(table["y"].to_numpy() - p, weights=m))
     assert (found.strongest.name, found.strongest.direction) == ("all rows", "too low")
+    said = "values of one feature; rows were too many to be read, and were summed by cells of predictions"
+    assert found.searched == said
     low, high = found.strongest.where
     assert math.floor(64 * p[0]) / 64 == low
     assert math.floor(64 * p[-1] + 1) / 64 == high
@@ -178,10 +180,11 @@ def test_rows_that_are_all_certain_make_no_lots_and_no_segment():
         form(lots, of, 1, 1)
 
 
-def in_groups():
-    group, kind = np.divmod(np.arange(400), 10)
-    v = np.linspace(0.3, 0.7, 400)
-    y = (np.random.default_rng(0).random(400) < v).astype(float)
+def in_groups(n_groups=40):
+    n = 10 * n_groups
+    group, kind = np.divmod(np.arange(n), 10)
+    v = np.linspace(0.3, 0.7, n)
+    y = (np.random.default_rng(0).random(n) < v).astype(float)
     of = [feature("s", kind % 2)]
     units = units_of(Rows.of(y, v, groups=group), of)
     return units, form(units, of, 1, 5)
@@ -317,3 +320,29 @@ def test_segments_must_weigh_something_or_nothing(weights, said):
     else:
         with pytest.raises(InputError, match=said):
             calibration_by_segment(table, **NAMES, **options)
+
+
+@pytest.mark.parametrize(("n_groups", "signed"), [(40, True), (20, False)])
+def test_the_least_total_of_groups_that_shows_has_the_score_beyond_which_nothing_is_noise(n_groups, signed):
+    units, formed = in_groups(n_groups)
+    found = ByGroups.of(units, formed, 20, 0.1, np.uint64(0))
+    assert found.n_by_bound == (0 if signed else len(formed))
+    for i, whole in enumerate(found.parts.first):
+        total = found.detectable(i)
+        if signed:  # the whole has 0.9 of the error, of which a score counts twice the log
+            score = total**2 / found.parts.spread[whole] + 2.0 * math.log(0.9) - formed.handicap[i]
+            assert score == pytest.approx(found.critical)
+        else:
+            assert total == math.inf
+
+
+@pytest.mark.parametrize(("larger", "bounded"), [(0, True), (1, False)])
+def test_a_tail_is_bounded_where_no_redraw_was_as_extreme(larger, bounded):
+    """All of 60 rows at 0.3 are events: 0.3 to the 60th, twice, over the share of bounds, 0.01."""
+    v = Rows.of(np.ones(60), np.full(60, 0.3))
+    of = [feature("s", np.arange(60) % 2)]
+    units = units_of(v, of)
+    formed = form(units, of, 0, 5)
+    redraws = SimpleNamespace(pvalue=np.array([(1.0 + larger) / 40.0]), total=np.array([42.0]))
+    found = ByRows(units, formed, redraws, 39).tail(0)
+    assert found == (pytest.approx(2.0 * 0.3**60 / 0.01, rel=1e-3) if bounded else 1.0)
