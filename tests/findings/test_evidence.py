@@ -197,3 +197,23 @@ def test_cells_that_hold_several_predictions_have_no_bound_from_their_middles():
     for each, none in ((sample, False), (wide, True)):
         bounds = bounds_of_rows(each, Draws.of_sample(sample), 0.05, 0.0, Bracket(0.0, 0.1), {})
         assert (bounds is None) == none
+
+
+@pytest.mark.parametrize("above", [True, False])
+@pytest.mark.parametrize(("far", "again"), [(0.97, True), (1.03, False)])
+@pytest.mark.parametrize("n", [999, 9_998])
+def test_redraws_that_leave_the_side_open_are_more(above, far, again, n):
+    """Within six standard errors of a share of the redraws, of the larger variance of the p-value and the level."""
+    near = 0.2 - far * 6.0 * np.sqrt(0.2 * 0.8 / n)
+    pvalue, level = (0.2, near) if above else (near, 0.2)
+    asked = []
+
+    def run(level, n_resamples, seed):
+        asked.append((level, n_resamples, seed))
+        return SimpleNamespace(pvalue=pvalue, redrawn_pvalue=0.5)
+
+    _certain_of_the_side(run, level, n, 7)
+    assert asked == [(level, n, 7), (level, 9_999, 0)][: 1 + again]
+    asked.clear()
+    _certain_of_the_side(run, level, 998, 7)  # who asks for fewer gets these
+    assert asked == [(level, 998, 7)]
