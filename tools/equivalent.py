@@ -185,6 +185,12 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("kernels/interval.py", "sliding_window", "300", "301"): "a power of two, by which numbers are exact",
     ("kernels/poisson_binomial.py", "_softplus", "0.0", "1.0"): "both ways are the same number, up to 1",
     ("measures/smooth.py", "largest_correlation", "return error", "pass"): "a slower way to the same number",
+    ("measures/smooth.py", "largest_correlation", "v.size >= _MANY", "not (v.size >= _MANY)"): (
+        "which of two ways to the same number takes less time"
+    ),
+    ("measures/lower_solve.py", "_refine", "return", "pass", "if attempt >= len(_ATTEMPTS):"): (
+        "when a search is given up: it ends after so many rounds as well, and keeps the best that it has proved"
+    ),
     ("measures/smooth.py", "_of_keys", "return error / keys.size", "pass"): "a slower way to the same number",
     ("report/diagram.py", "_drift_figure", "72", "73"): _LOOK,
     ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
