@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from calibrant import InputError, audit, calibration_gate, calibration_test
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.weights import SamplingFractions, check_effective, effective, outcome_score, perhaps_sampled
+from calibrant.door.weights import (
+    SamplingFractions,
+    _one_factor,
+    check_effective,
+    effective,
+    outcome_score,
+    perhaps_sampled,
+)
 from tests.strategies import examples
 
 SHARES = st.fractions(Fraction(1, 500), 1)
@@ -161,6 +168,7 @@ def test_a_score_by_hand():
     wanted = terms.sum() / np.sqrt((terms**2).sum())
     assert outcome_score(y, v, w) == pytest.approx(wanted, rel=1e-9)
     assert outcome_score(y, v, 1e-9 * w) == pytest.approx(wanted, rel=1e-6)
+    assert outcome_score(y, v, w**1e-12) == pytest.approx(wanted, rel=0.01)  # however little weights differ
     certain = np.r_[v, 0.0, 1.0, 0.5], np.r_[y, 1, 0, 1], np.r_[w, 9.0, 9.0, 0.0]  # of no odds, or without weight
     assert outcome_score(certain[1], certain[0], certain[2]) == pytest.approx(wanted, rel=1e-9)
     for n in (3, 4):
@@ -301,3 +309,13 @@ def test_odds_that_are_off_by_one_factor_at_all_predictions_may_be_sampled():
             assert said[0] / said[1] == pytest.approx(y.mean(), rel=0.1)
     y, v = rows_of(6.0)
     assert perhaps_sampled(Sample.from_columns(y, v, np.where(y, 1.0, 2.0)), v.mean()) is None
+
+
+@pytest.mark.parametrize(("events", "found"), [(29, False), (30, False), (31, True), (33, True)])
+def test_odds_are_plainly_off_threefold_where_two_standard_errors_are_left(events, found):
+    """So many of 100 at about .1, three times: log-odds are off by a difference with the error (300 r (1 - r))^-1/2."""
+    r, v = events / 100, np.array([0.0999, 0.1, 0.1001])
+    off = np.log(r / (1 - r)) - np.log(0.1 / 0.9)
+    assert (off - 2.0 / np.sqrt(300 * r * (1 - r)) > np.log(3.0)) == found
+    y = np.concatenate([np.arange(100) < events] * 3)
+    assert _one_factor(Sample.from_columns(y, np.repeat(v, 100))) == found
