@@ -411,6 +411,9 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("inference/bounds/regret.py", "_pooled", "return 0.0", "pass"): (
         "a faster way to the same 0: where no cell has a width nothing is within one, and the largest width is 0"
     ),
+    ("inference/comparison/items.py", "_latent_correlation", "return 0.0", "pass"): (
+        "no correlation from 0 on has a covariance below 0: halving ends at 0 as well"
+    ),
     ("inference/testing/calibration.py", "test_lots", "1.5", "1.875"): (
         "the share is a whole number of redraws and one, over their number and one: between 1 and 2 all are the same"
     ),

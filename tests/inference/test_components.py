@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference.testing import components, tcal
+from calibrant.inference.testing.classical import chi_squared_tail
 from calibrant.inference.testing.components import (
     COX,
     GROUPS,
@@ -24,6 +25,7 @@ from calibrant.inference.testing.components import (
     pooling,
     sum_bound,
 )
+from calibrant.inference.testing.result import LEAST
 
 
 def lots(v, count=1.0, ones=0.0, weight=1.0, group=None):
@@ -166,3 +168,15 @@ def test_the_theorems_p_values_are_chebyshevs(classes, null_error):
         variance = classes**2 * (2.0 * cells / n**2 + 5.0 * null_error**2 / n)
         far = max(each - null_error**2, 0.0)
         assert p == pytest.approx(min(1.0, variance / far**2))
+
+
+def test_rows_that_are_all_certain_are_no_lots():
+    for groups in (None, [0, 1]):
+        found = lots_of_rows(Rows.of([0, 1], [0.0, 1.0], None, None, groups))
+        assert (found.prediction.size, found.n_rows, found.pooling) == (0, 2, 0.0)
+        assert (found.group is None) == (groups is None)
+
+
+def test_a_sum_without_degrees_is_sure_to_be_0():
+    assert [chi_squared_tail(x, 0) for x in (0.0, 0.1, math.inf)] == [1.0, LEAST, LEAST]
+    assert chi_squared_tail(3.0, 2) == pytest.approx(math.exp(-1.5))

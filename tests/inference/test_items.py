@@ -318,6 +318,10 @@ def test_outcomes_of_a_group_share_a_part_of_their_normal_variables():
     drawn = of_items.DependentOutcomes(norm.ppf(chance), np.full(3, 10), group, 0.36)
     at = norm.ppf(chance) - 0.6 * np.array([1.5, 1.5, -1.0])
     assert drawn.draw(Source([1.5, -1.0])) == pytest.approx(ndtr(at / 0.8))
+    single = of_items.DependentOutcomes(norm.ppf(chance), None, group, 0.36)
+    source = Source([1.5, -1.0])
+    source.random = lambda n: np.full(n, 0.5)
+    assert single.draw(source).tolist() == (ndtr(at / 0.8) > 0.5).tolist()
     two = TwoDependentOutcomes((0.36, 0.64), 0.6, 0.28, group)
     own, part = np.array([[0.1, 0.2, 0.3], [1.0, -1.0, 2.0]]), np.array([[1.5, -1.0], [0.5, 0.7]])
     first, second = two.draw(3, Source(own, part))
@@ -412,3 +416,15 @@ def test_surprises_are_the_items_worth_of_the_rarest_outcome_of_any_predictor():
     assert Items([y[0]], v[:1], np.array([0, 0, 1, 2, 3, 3])).surprises == pytest.approx(9.0 / 5.0)
     assert Items([np.ones(6)], v[:1]).surprises == 0.0
     assert Items(y, v).differing((0, 1)) == 2
+
+
+def test_rows_of_one_item_are_a_group_where_there_are_none():
+    alone, several = matched([1, 2, 3], [3, 1, 2], (3, 3)), matched([1, 2, 1], [2, 1, 1], (3, 3))
+    assert (alone.place.tolist(), alone.item) == ([1, 2, 0], None)
+    assert (several.place.tolist(), several.item.tolist()) == ([1, 0, 2], [0, 1, 0])
+    group = np.array([4, 5, 4])
+    assert alone.group(group) is several.group(group) is group
+    assert alone.group(None) is None
+    assert several.group(None) is several.item
+    with pytest.raises(InputError, match="row 2 is of the same item as row 0, and of another group"):
+        several.group(np.array([4, 5, 6]))
