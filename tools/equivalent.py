@@ -193,6 +193,23 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ),
     ("measures/smooth.py", "_of_keys", "return error / keys.size", "pass"): "a slower way to the same number",
     ("report/diagram.py", "_drift_figure", "72", "73"): _LOOK,
+    (
+        "findings/leaving.py",
+        "columns_of_leaving",
+        "0",
+        "1",
+        "while free and len(found) < _MOST_COLUMNS and within.max(initial=0) < _MOST_STRATA:",
+    ): "0 and 1 are both below the most",
+    **{
+        ("findings/arrays.py", "audit_classes", before, after): "another seed of the redraws, as good"
+        for before, after in (("2", "3"), ("31", "32"))
+    },
+    (
+        "findings/arrays.py",
+        "audit_classes",
+        "0",
+        "1",
+    ): "at any level a single redraw is refused: there are none, or three and more",
     ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"
     ),

@@ -85,3 +85,28 @@ def test_columns_are_named_while_their_tail_times_their_number_is_a_thousandth_a
     expected = [each for each in found if norm.sf(surprises[each]) * len(columns) <= 0.001]
     assert columns_of_leaving(np.ones(n), np.zeros(n), 2.0, columns, given) == expected
     assert len(expected) == len(found) or strata == 1
+
+
+@pytest.mark.parametrize(
+    ("expected", "degrees"),
+    [
+        ((20.0, 20.0, 5.0), 2),
+        ((20.0, 20.0, 4.99), 1),
+        ((20.0, 4.0, 4.0), 1),
+        ((20.0, 2.0, 2.0), 0),
+        ((5.5, 5.5, 5.5), 2),
+    ],
+)
+def test_values_of_fewer_than_five_expected_leavers_are_taken_together(monkeypatch, expected, degrees):
+    excess, variance = np.array([-6.0, 4.0, 2.0]), np.array([[5.0, -3.0, -2.0], [-3.0, 4.0, -1.0], [-2.0, -1.0, 3.0]])
+    monkeypatch.setattr(leaving, "log_rank", lambda *_: (excess, variance, np.array(expected)))
+    found = _surprise(np.ones(3), np.zeros(3), 2.0, np.arange(3), np.zeros(3, int))
+    if not degrees:
+        assert found == -np.inf
+        return
+    two = excess[1:] @ np.linalg.solve(variance[1:, 1:], excess[1:])
+    alone = excess[1] ** 2 / variance[1, 1]  # against the first, without the third
+    pooled = (excess[1] + excess[2]) ** 2 / variance[1:, 1:].sum()  # the second and the third as one
+    statistic = two if degrees == 2 else alone if expected[1] > 5.0 else pooled
+    spread = 2.0 / (9.0 * degrees)
+    assert found == pytest.approx((np.cbrt(statistic / degrees) - (1.0 - spread)) / np.sqrt(spread))
