@@ -166,3 +166,11 @@ def test_the_noise_of_weights_and_groups_is_that_of_whole_units(kind, monkeypatc
     fit = flexible.Fit(x, np.zeros(1, int), x[:1], cell, one[:, None], one, one, x[:1])
     found = flexible.reach(Cases.read(y, v, w, None, unit), fit, 0.05, 39, 0)
     assert (found == "units") == (kind != "rows")
+
+
+def test_the_band_is_asked_for_at_the_level_and_with_the_draws_that_were_given(monkeypatch):
+    asked = []
+    real = flexible.reach
+    monkeypatch.setattr(flexible, "reach", lambda *given: asked.append(given[2:]) or real(*given))
+    smoothed(Cases.read(*drawn(20)), 0.1, 39, 7)
+    assert asked == [(0.1, 39, 7)]
