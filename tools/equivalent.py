@@ -431,6 +431,12 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("inference/comparison/items.py", "_latent_correlation", "return 0.0", "pass"): (
         "no correlation from 0 on has a covariance below 0: halving ends at 0 as well"
     ),
+    (
+        "inference/testing/components.py",
+        "lots_of_rows",
+        "return UncertainLots(v, v, v, v, n_rows, impossible, 0.0, number)",
+        "pass",
+    ): "of no rows the sums and columns that follow are empty as well",
     ("inference/testing/calibration.py", "test_lots", "1.5", "1.875"): (
         "the share is a whole number of redraws and one, over their number and one: between 1 and 2 all are the same"
     ),

@@ -107,5 +107,5 @@ def test_a_tail_of_few_standard_deviations_is_that_of_the_normal_law():
     """Far out the most is beyond x with 2 and the range with 4 of the normal law's tails on both sides."""
     for x in (4.0, 6.0, 10.0):
         both = 2.0 * norm.sf(x)
-        assert distance._maximum_tail(x) == pytest.approx(2.0 * both, rel=1e-9)
-        assert distance._range_tail(x) == pytest.approx(4.0 * both, rel=1e-9)
+        assert distance._maximum_tail(x) == pytest.approx(2.0 * both, rel=1e-9, abs=0.0)
+        assert distance._range_tail(x) == pytest.approx(4.0 * both, rel=1e-9, abs=0.0)
