@@ -8,6 +8,7 @@ import pyarrow.fs
 import pytest
 
 from calibrant.door.errors import FileError
+from calibrant.tables.duckdb import connect
 from calibrant.tables.folders import StampedFiles, check_same, folder_columns, folder_types, typed_folders
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -46,6 +47,48 @@ def test_values_of_folders_have_the_type_that_all_of_them_have(values, kind, typ
     assert folder_types(files) == {"k": kind}
     assert typed_folders(files, [2, 1])["k"].to_pylist() == [typed[0], typed[0], typed[1]]
     assert typed_folders(["t/a.csv"], [2]) == {}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *(["2026-01-02"], ["2026-1-2"], ["2026-01-02 03:00:00"], ["2026-01-02 03:00"], ["2026-01-02T03:00:00Z"]),
+        *(
+            ["2026-01-02 03%3A00", "2026-01-02 15%3A00"],
+            ["2026%2D01%2D02"],
+            ["2026/01/02".replace("/", "%2F")],
+            ["2026-01"],
+        ),
+        *(
+            ["2026-01-02", "2026-01-02 03:00:00"],
+            ["2026-13-02"],
+            ["7"],
+            ["-7", "0"],
+            ["007", "7"],
+            ["+7"],
+            ["1.0", "1"],
+        ),
+        *(
+            ["1e3", "1000"],
+            ["1_000"],
+            ["%37"],
+            ["9223372036854775807"],
+            ["9223372036854775808"],
+            ["true"],
+            ["12:00:00"],
+        ),
+    ],
+    ids=str,
+)
+def test_folders_have_the_types_that_duckdb_reads_them_with(tmp_path, monkeypatch, values):
+    for value in values:
+        (tmp_path / f"k={value}").mkdir()
+        (tmp_path / f"k={value}" / "a.csv").write_text("x\n1\n")
+    monkeypatch.chdir(tmp_path)
+    files = sorted(str(each) for each in Path().glob("*/a.csv"))
+    read = connect().sql("SELECT k FROM read_csv('*/a.csv', hive_partitioning=true) ORDER BY filename")
+    assert folder_types(files) == {"k": str(read.types[0])}
+    assert typed_folders(files, [1] * len(files))["k"].to_pylist() == [k for (k,) in read.fetchall()]
 
 
 @pytest.mark.parametrize(

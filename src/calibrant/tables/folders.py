@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -13,8 +14,13 @@ from calibrant.door.errors import FileError
 from calibrant.door.identity import fingerprint
 from calibrant.tables.duckdb import connect
 
-_KINDS = ("DATE", "TIMESTAMP", "BIGINT")
-"""What the values of folders may be besides text, in the order in which DuckDB tries."""
+_DAY = r"\d{2,6}-\d{1,2}-\d{1,2}"
+_KINDS = {
+    "DATE": re.compile(_DAY),
+    "TIMESTAMP": re.compile(_DAY + r"[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?"),
+    "BIGINT": re.compile(r"-?(0|[1-9]\d*)"),
+}
+"""What the values of folders may be besides text, in the order in which DuckDB tries, and how it must be written."""
 _ALIKE = "files that are read as one table have the same columns: rename it, or name the other files by themselves"
 
 
@@ -25,7 +31,11 @@ def folder_columns(files: Sequence[str]) -> list[str]:
 
 
 def folder_types(files: Sequence[str]) -> dict[str, str]:
-    """Column of a folder -> its type as DuckDB tells it from all values: DATE, TIMESTAMP, BIGINT or VARCHAR."""
+    """Column of a folder -> its type as DuckDB tells it from all values: DATE, TIMESTAMP, BIGINT or VARCHAR.
+
+    Values with percent signs are texts, whatever they stand for. A cast alone would take 007 for a number, and a time
+    for its day.
+    """
     values = _folder_values(files)
     return {name: next((kind for kind in _KINDS if _all_are(texts, kind)), "VARCHAR") for name, texts in values.items()}
 
@@ -36,25 +46,25 @@ def typed_folders(files: Sequence[str], repeats: Sequence[int]) -> dict[str, Any
     columns = {}
     for name, texts in values.items():
         query = f"SELECT CAST(t AS {kinds[name]}) AS t FROM (SELECT unnest(?) AS t, unnest(?) AS n) ORDER BY n"
-        rows = [value for value, n in zip(texts, repeats, strict=True) for _ in range(n)]
+        decoded = [None if text is None else unquote(text) for text in texts]
+        rows = [value for value, n in zip(decoded, repeats, strict=True) for _ in range(n)]
         columns[name] = connect().sql(query, params=[rows, list(range(len(rows)))]).to_arrow_table().column(0)
     return columns
 
 
 def _folder_values(files: Sequence[str]) -> dict[str, list[str | None]]:
+    """Column of a folder -> the value of each file as its path has it."""
     named = [dict(part.split("=", 1) for part in Path(file).parts[:-1] if "=" in part) for file in files]
     missing = "__HIVE_DEFAULT_PARTITION__"
-    return {
-        name: [None if each[name] == missing else unquote(each[name]) for each in named]
-        for name in folder_columns(files)
-    }
+    return {name: [None if each[name] == missing else each[name] for each in named] for name in folder_columns(files)}
 
 
 def _all_are(texts: Sequence[str | None], kind: str) -> bool:
-    query = (
-        f"SELECT count(t) > 0 AND bool_and(t IS NULL OR TRY_CAST(t AS {kind}) IS NOT NULL) FROM (SELECT unnest(?) AS t)"
-    )
-    return bool(connect().execute(query, [list(texts)]).fetchall()[0][0])
+    told = [text for text in texts if text is not None]
+    if not told or not all(_KINDS[kind].fullmatch(text) for text in told):
+        return False
+    query = f"SELECT bool_and(TRY_CAST(t AS {kind}) IS NOT NULL) FROM (SELECT unnest(?) AS t)"
+    return bool(connect().execute(query, [told]).fetchall()[0][0])
 
 
 def check_folder_columns(files: Sequence[str], path: str) -> None:
