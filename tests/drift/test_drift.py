@@ -442,6 +442,17 @@ def test_a_period_has_the_means_of_its_rows_and_the_number_of_its_groups(grouped
         calibration_drift(pa.table(data), y_true="y", y_prob="p", by="day", groups="nobody")
 
 
+def test_what_a_period_is_like_does_not_depend_on_its_groups():
+    """Predictions in one cell are one, whatever groups their rows belong to."""
+    p = np.tile([0.3001, 0.3004, 0.7, 0.7004], 5)
+    data = pa.table({"day": [1] * 20, "p": p, "y": np.tile([1, 0, 1, 0], 5), "who": np.arange(20) % 4})
+    one, other = (
+        calibration_drift(data, y_true="y", y_prob="p", by="day", groups=groups)[0] for groups in (None, "who")
+    )
+    for name in ("n_rows", "base_rate", "mean_prediction", "smooth_calibration_error"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9)
+
+
 def test_weights_are_left_out_only_where_that_is_said():
     data = pa.table(table(0, days=2, rows=20))
     weighted = data.append_column("sample_weight", pa.array(np.linspace(1.0, 2.0, 40)))
