@@ -157,6 +157,13 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ),
     (
         "drift/periods.py",
+        "_transport",
+        "1.0",
+        "1.25",
+        "above = np.divide(cells.high - mean, width, out=np.zeros_like(mean), where=(width > 0.0) & (rows > 1.0))",
+    ): "rows are whole numbers: more than 1 of them are more than 1.25",
+    (
+        "drift/periods.py",
         "periods_of_groups",
         "1",
         "2",
