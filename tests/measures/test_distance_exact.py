@@ -365,10 +365,11 @@ def test_covers_are_sought_for_the_time_that_is_left_or_a_number_of_nodes(monkey
 def test_parts_that_could_not_all_be_listed_prove_nothing_beyond_the_relaxation(monkeypatch, complete):
     """Else a cover that costs less takes the place of the partition that was known."""
     rng = np.random.default_rng(0)
-    mass, v, y = np.full(6, 1.0 / 6.0), rng.random(6), rng.integers(0, 2, 6).astype(float)
+    mass, v, y = np.full(6, 1.0 / 6.0), rng.random(6), rng.random(6)
     relaxed = mass @ element_relaxation(mass, v, y, TimeLimit(None)).credit
     best = by_subsets(mass, v, y)
     whole = np.zeros(6, np.int64)
+    assert relaxed + 1e-3 < cost(mass, v, y, best) < cost(mass, v, y, whole) - 1e-3
     parts = SimpleNamespace(complete=complete)
     clock = SimpleNamespace(up=False, stop=None, run=lambda f, *_: parts if f is columns.parts_within else f())
     monkeypatch.setattr(distance, "cut", lambda: np.array([0]))
