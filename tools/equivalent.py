@@ -391,9 +391,6 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): (
         "how far one step of Newton's may go; steps end at the one optimum, or so far out that nothing is left to gain"
     ),
-    ("decisions/clinical.py", "c_statistic", "700", "701"): (
-        "log-odds beyond 700 are cut so that no exponential overflows; either way the end is within 1e-300 of 0 or is 1"
-    ),
     ("door/arguments.py", "check_level", "1.0", "1.25", "sure = level if level < 1.0 else level / 100.0"): (
         "from 1 to 1.25 neither is a confidence above one half"
     ),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 Curve = Literal["lowess", "spline"]
 _ANY = Interval(-math.inf, math.inf)
+_FARTHEST = 700  # log-odds whose exponential is still a number
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -440,7 +441,8 @@ def c_statistic(cases: Cases, level: float) -> Estimate:
         return Estimate(area, _newcombe(area, *_sizes(cases, rate, rest), z))
     far = float(stdtrit(_freedom(cases, moved), 1.0 - 0.5 * level))
     odds, half = math.log(area / (1.0 - area)), far * error / (area * (1.0 - area))
-    return Estimate(area, Interval(*(1.0 / (1.0 + math.exp(-min(max(odds + s * half, -700), 700))) for s in (-1, 1))))
+    ends = (min(max(odds + s * half, -_FARTHEST), _FARTHEST) for s in (-1, 1))
+    return Estimate(area, Interval(*(1.0 / (1.0 + math.exp(-end)) for end in ends)))
 
 
 def _freedom(cases: Cases, moved: FloatArray) -> float:
