@@ -12,8 +12,8 @@ from scipy.stats import rankdata
 
 from calibrant import Interval, audit, choose_recalibrator
 from calibrant.door.sample import Sample
-from calibrant.recalibration import AveragedScaling, RecalibrationChoice, gain
-from calibrant.recalibration.choose import _association, falls_to, too_few
+from calibrant.recalibration import AveragedScaling, RecalibrationChoice, choose, gain
+from calibrant.recalibration.choose import _association, _informs, falls_to, too_few
 from calibrant.recalibration.compare import RecalibrationScore
 from calibrant.recalibration.curves.averaged import AveragedCurve, LogitCells
 from calibrant.recalibration.gain import direction_of, gain_between_halves, gain_of, mean_direction
@@ -423,3 +423,19 @@ def test_the_association_is_the_correlation_of_ranks_and_outcomes(n):
     assert z == pytest.approx(away @ (y - y.mean()) / chance)
     assert _association(curve, Sample.of_arrays(y, np.full(n, 0.5))) == (0.0, 0.0)
     assert _association(curve, Sample.of_arrays(np.ones(n), p)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3])
+@pytest.mark.parametrize(("more", "informs"), [(1e-6, True), (-1e-6, False)])
+def test_predictions_inform_at_a_tenth_of_the_level(monkeypatch, level, more, informs):
+    """Of 10 rows with 3 events one rate of any size has the evidence 3! 7! / 11!."""
+    cells = SimpleNamespace(events=np.array([3.0]), rows=np.array([10.0]))
+    evidence = np.log(6.0 * 5040.0 / 39_916_800.0) + np.log(10.0 / level) + more
+    assert _informs(SimpleNamespace(cells_=cells, log_evidence_=evidence), level) == informs
+    asked = []
+    monkeypatch.setattr(choose, "_informs", lambda _curve, at: asked.append(at) or True)
+    monkeypatch.setattr(choose, "_association", lambda *_: (0.0, 0.0))
+    y, p = drawn(60, 0, slope=0.3)
+    found = choose.choose_on_sample(Sample.of_arrays(y, p), None, True, level)
+    assert asked == [level]
+    assert found.level == level
