@@ -557,15 +557,15 @@ def test_a_file_that_is_said_to_be_of_other_rows_is_refused_where_it_is_the_very
     assert gate.add(ordered(y, v), distinct=True, origin=Origin("one")).n_rows == 400  # the file is another by now
 
 
-@pytest.mark.parametrize("n_batches", [0, 1])
-def test_a_state_of_layout_2_knows_its_rows_by_their_cells_and_batches_by_their_digests(n_batches):
+@pytest.mark.parametrize("batch", [None, "rows", "sketch"])
+def test_a_state_of_layout_2_knows_its_rows_by_their_cells_and_batches_by_their_digests(batch):
     gate = CalibrationGate(max_distance=0.1)
     y, v = np.array([0.0, 1.0, 1.0]), np.array([0.1, 0.1, 0.9])
-    digest = hashlib.sha256()
-    if n_batches:
+    digest, n_batches, sketch = hashlib.sha256(), int(batch is not None), CalibrationSketch().update(y, v)
+    if batch is not None:
         gate.update(y, v)
         units = Draws.of_sample(Rows.of(y, v).sample)
-        for column in (units.y, units.v, units.w, units.copies):
+        for column in (units.y, units.v, units.w, units.copies) if batch == "rows" else sketch.cells():
             digest.update(np.ascontiguousarray(column).tobytes())
     state = json.loads(gate.to_bytes()) | {"layout": 2, "seal": UNSEALED.decode()}
     state["added"] = [digest.hexdigest()] * n_batches
@@ -574,10 +574,64 @@ def test_a_state_of_layout_2_knows_its_rows_by_their_cells_and_batches_by_their_
     assert len(again.held) == n_batches
     assert again.held == gate._seen.claims()[:1]
     assert again.provenance.complete == (not n_batches)
-    if n_batches:
+    if batch is not None:
         with pytest.raises(InputError, match="once: rows are exactly those of an earlier batch"):
-            again.update(y, v)
+            again.update(y, v) if batch == "rows" else again.update_sketch(sketch)
     assert again.update(y, v, distinct=True).n_rows == 3 * (n_batches + 1)
+
+
+def test_rows_are_added_by_their_weight_as_rows_and_as_a_sketch():
+    y, v = rows(60, 0.1)
+    w = np.linspace(0.5, 2.0, 60)
+    gate = CalibrationGate(max_distance=0.3, max_weight=2.0)
+    gate.update(y, v, sample_weight=w)
+    assert gate._seen.sample.total_weight == pytest.approx(w.sum())
+    gate.update_sketch(CalibrationSketch().update(1.0 - y, v, sample_weight=w))
+    assert gate._seen.sample.total_weight == pytest.approx(2.0 * w.sum())
+    found = gate.reading()
+    assert (found.n_rows, found.premises.weighted, found.premises.max_weight) == (120, True, 2.0)
+
+
+def of_few_predictions(n):
+    """Rows that nothing but their order tells from others: predictions are few, so no sample of rows is held."""
+    rng = np.random.default_rng(0)
+    v = rng.integers(1, 32, n) / 32
+    return (rng.random(n) < v).astype(float), v
+
+
+def test_rows_that_begin_as_earlier_ones_are_refused_but_where_those_were_distinguished():
+    y, v = of_few_predictions(400)
+    other = [*range(150), *range(300, 400)]  # begins as the first source, and goes on otherwise
+    gate = CalibrationGate(max_distance=0.3)
+    gate.add(ordered(y[:200], v[:200]))
+    with pytest.raises(AddedBeforeError) as caught:
+        gate.add(ordered(y[other], v[other]))
+    assert caught.value.overlap.how == "begin"
+    gate.add(ordered(y[other], v[other]), distinct=True)
+    grown = ordered(y[:300], v[:300])
+    begun = gate.begun(grown)
+    assert (begun.count, begun.sources) == (200, (0,))
+    assert gate.add(grown, after=begun).n_rows == 550
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("text", "data: is a str; bytes of `to_bytes` are needed"),
+        (None, "data: is a NoneType; bytes of `to_bytes` are needed"),
+        (b"", "data: is not the state of a CalibrationGate, or a part of one, or damaged"),
+        (b"{}", "data: is not the state of a CalibrationGate, or a part of one, or damaged"),
+        (
+            CalibrationGate(max_distance=0.1).to_bytes().replace(b'"max_distance": 0.1', b'"max_distance": 0.2'),
+            "data: is not the state of a CalibrationGate, or a part of one, or damaged",
+        ),
+        (sealed(b"[" + b'"' + UNSEALED + b'"]'), "data: is not the state of a CalibrationGate: "),
+    ],
+)
+def test_bytes_are_a_whole_state_to_the_last_bit(data, said):
+    with pytest.raises(InputError) as caught:
+        CalibrationGate.from_bytes(data)
+    assert str(caught.value).startswith(said)
 
 
 def test_what_a_batch_is_said_to_be_is_no_two_things():

@@ -11,10 +11,11 @@ from calibrant import CalibrationSketch, InputError, calibration_gate
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.findings.words import LABELS
+from calibrant.gate import checks
 from calibrant.gate import table as gate_table
 from calibrant.gate.checks import _refuse_itself, check_opened
 from calibrant.gate.request import GateRequest, Provenance
-from calibrant.gate.result import NOTHING
+from calibrant.gate.result import NOTHING, Check
 from calibrant.gate.table import (
     _refuse_two_classes,
     _refuse_weights,
@@ -304,3 +305,137 @@ def test_columns_and_the_label_of_a_state_may_not_change(before, later, changes)
     both = one.joined(other)
     assert both.columns == {**one.columns, **other.columns}
     assert both.pos_label == (later.get("pos_label") or before.get("pos_label"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "way"),
+    [
+        ({"max_distance": None, "max_regret": 0.1}, "regret_opened"),
+        ({"anytime": "state"}, "gate_with"),
+        ({}, "gate_opened"),
+        ({"by": ("place",)}, "_with_shares"),
+        ({"baseline": "before.csv"}, "_with_shares"),
+        ({"find": ("all",)}, "_with_shares"),
+    ],
+)
+def test_each_request_has_its_own_way(monkeypatch, asked, way):
+    for name in ("regret_opened", "gate_with", "gate_opened", "_with_shares"):
+        monkeypatch.setattr(checks, name, lambda *_, name=name: (name,) if name == "_with_shares" else name)
+    found = checks._checks(None, GateRequest(**{"max_distance": 0.1, **asked}), Listener())
+    (only,) = found
+    assert (only.result if way == "regret_opened" else only) == way
+
+
+@pytest.mark.parametrize("harness", [False, True])
+def test_answers_of_a_log_were_not_chosen_by_their_outcome(monkeypatch, harness):
+    def made(_table, _request, listener):
+        listener.premise("perhaps_sampled", (1, 2))
+        return ("a check",)
+
+    monkeypatch.setattr(checks, "_checks", made)
+    monkeypatch.setattr(checks, "is_harness_log", lambda *_: harness)
+    table = SimpleNamespace(columns=[], summed=False, name=None, of_distinct=True, has_rows=True)
+    for fractions in (None, {0: 0.5, 1: 1.0}):
+        request = GateRequest(max_distance=0.3, sampling_fractions=fractions)
+        found = check_opened(table, request, Listener())
+        assert (found.title, found.checks) == ("table", ("a check",))
+        told = found.premises
+        assert told.perhaps_sampled == (None if harness else (1, 2))
+        assert told.sampling_fractions == (None if fractions is None else (0.5, 1.0))
+        assert (told.fractions_given, told.distinct, told.complete) == (fractions is not None, True, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "way"),
+    [
+        ({"by": ("place",)}, None),
+        ({"find": ("who",)}, None),
+        ({"find": ("all",)}, None),
+        ({"baseline": "b.csv"}, "two samples"),
+        ({"baseline": "b.csv"}, "proved"),
+        ({"by": ("place",), "find": ("who",), "baseline": "b.csv"}, "items"),
+    ],
+)
+def test_all_checks_share_the_level_and_are_made_in_their_order(monkeypatch, asked, way):
+    required, shares, refused = {}, [], []
+
+    def deciding(n):
+        shares.append(n)
+        return SimpleNamespace(verdict="within")
+
+    def decide(_read, _request, _listener, n, limit):
+        assert limit == 0.3
+        return Check("all rows", "rows", deciding(n))
+
+    compared = SimpleNamespace(way=way, same=False, max_worse=0.02, default_limit=True, verdict="within")
+    changes = {
+        "read_opened": lambda *_: (SimpleNamespace(), {}),
+        "with_limit": lambda _read, request, _listener: request,
+        "decided": decide,
+        "segments_to_gate": lambda *_: [("north", deciding), ("south", deciding)],
+        "_found": lambda _table, _names, _request, n: deciding(n),
+        "_baseline": lambda *_: SimpleNamespace(side="before"),
+        "_side": lambda _: "now",
+        "_matched": lambda *_: ("turned", way == "items", "by id"),
+        "_compared": lambda now, side, _name, _request, n, same_items: (
+            shares.append(n) or refused.append((now, side, same_items)) or compared
+        ),
+        "_refuse_shared": lambda *_: refused.append("shared"),
+    }
+    for name, change in changes.items():
+        monkeypatch.setattr(checks, name, change)
+    table = SimpleNamespace(require=lambda names, option: required.update({option: tuple(names)}))
+    listener, of = told()
+    request = GateRequest(max_distance=0.3, **asked)
+    found = checks._with_shares(table, request, listener)
+    n_by, n_find, n_baseline = (bool(asked.get(name)) for name in ("by", "find", "baseline"))
+    wanted = ["rows"] + ["segment"] * 2 * n_by + ["found"] * n_find + ["baseline"] * n_baseline
+    assert [each.kind for each in found] == wanted
+    assert shares == [len(wanted)] * len(wanted)
+    assert required == {"by": request.by, "find": () if request.find == ("all",) else request.find}
+    if n_baseline:
+        assert refused == [("now", "turned", way == "items"), *(["shared"] if way == "two samples" else [])]
+        assert of.premises["matching"] == (None if way == "proved" else "by id")
+        assert (of.premises["baseline"], of.premises["max_worse"], of.premises["default_worse"]) == (
+            "b.csv",
+            0.02,
+            True,
+        )
+        compared.same = True
+        refused.clear()
+        checks._with_shares(table, request, listener)
+        assert "shared" not in refused
+    else:
+        assert (of.premises, refused) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("asked", "columns_of", "fractions"),
+    [
+        ({}, (None, None), None),
+        ({"sample_weight": "w", "max_weight": 4.0}, ("w", None), None),
+        ({"trials": "n", "max_weight": 4.0}, (None, "w"), None),
+        ({"sampling_fractions": {0: 0.5, 1: 1.0}}, (None, None), (0.5, 1.0)),
+        ({"sampling_fractions": {0: 0.5, 1: 1.0}, "horizon": 1.0}, (None, None), None),  # whatever values weights have
+    ],
+)
+def test_rows_one_by_one_are_those_that_tests_take(asked, columns_of, fractions):
+    request = SimpleNamespace(**{**dict.fromkeys(("trials", "max_weight", "sampling_fractions", "horizon")), **asked})
+    request.weighted = bool(asked)
+    found = gate_table._rows(rows(sample_weight=W if any(columns_of) else None), request)
+    weight, trials = columns_of
+    assert (None if found.trials is None else found.trials.tolist()) == (None if trials is None else W.tolist())
+    assert (found.weight is None) == (weight is None and not request.sampling_fractions)
+    assert weight is None or found.weight.tolist() == (W / W.max()).tolist()
+    assert (found.fractions and (found.fractions.without, found.fractions.events)) == fractions
+    assert found.y_prob.tolist() == V.tolist()
+
+
+def test_regret_of_trials_says_whether_they_vary_together(monkeypatch):
+    monkeypatch.setattr(gate_table, "varies_together", lambda given: ("asked of", given.trials.tolist()))
+    frame = FRAME.assign(y_true=np.round(Y * W) / W, n=W)
+    found = gated(frame, max_distance=None, max_regret=0.3, trials="n", max_weight=4.0)
+    assert found.premises.trials_vary == ("asked of", W.tolist())
+    assert found.premises.perhaps_sampled is None
+    monkeypatch.setattr(gate_table, "varies_together", None)
+    assert gated(FRAME, max_distance=None, max_regret=0.3).premises.trials_vary is False

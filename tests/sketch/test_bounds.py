@@ -1,13 +1,16 @@
 """Moments of a sketch's cells against sums over the rows, and what each bound makes of them."""
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from calibrant import CalibrationSketch, InputError
 from calibrant.measures.registry import measures
-from calibrant.sketch.bounds import ARITHMETIC, BOUNDS, error_bound, interval_error_above
+from calibrant.sketch import bounds
+from calibrant.sketch.bounds import ARITHMETIC, BOUNDS, Moments, error_bound, interval_error_above
 
 # Rows lie at the two ends of their cell, but for one cell of a single prediction: there the chord is what rows have.
 V = np.array([0.26, 0.26, 0.26, 0.49, 0.49, 0.51, 0.51, 0.74, 0.74, 0.9])
@@ -132,6 +135,53 @@ def test_cells_of_one_prediction_cost_their_rounding_alone():
         least = cells.misplaced + ARITHMETIC
         rounded = 1e-8 if name == "kernel_calibration_error" else 1e-12  # of a kernel the square is rounded
         assert least <= error_bound(name, held.sample, cells) - extra <= least + rounded
+
+
+MOVED = Moments(*(np.array([each]) for each in (0.2, 0.3, 0.0, 2.0**-9, 0.1)), 0.0)  # of one cell
+
+
+@pytest.mark.parametrize("times", [3.9, 4.1, 4.9, 9.0, 400.0])
+def test_a_convolved_error_moves_to_where_its_width_would_be_its_error(monkeypatch, times):
+    """The error at a width w moves by m / w at most: the width that is the error is a root of w (value - w) = m."""
+    moved = math.sqrt(2.0 / math.pi) * 2.0**-9
+    value = math.sqrt(times * moved)
+    monkeypatch.setattr(
+        bounds, "measures", lambda: {"convolved_calibration_error": SimpleNamespace(on_sample=lambda _: value)}
+    )
+    roots = np.roots([1.0, -value, moved])
+    expected = roots.min() if np.isrealobj(roots) else max(value, 2.0 * math.sqrt(moved))
+    assert bounds._convolved(None, MOVED) == pytest.approx(expected + 2e-4, rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.25, 0.5, 0.05])
+def test_a_surrogate_is_between_what_its_widths_allow(monkeypatch, value):
+    """Where the error is 1/4 at every width w, it is .25 + 2E / w + w at most: least where w is the root of 2E."""
+    named = {
+        "random_interval_calibration_error": lambda _, **__: 0.25,
+        "surrogate_interval_calibration_error": lambda _: value,
+    }
+    monkeypatch.setattr(
+        bounds, "measures", lambda: {name: SimpleNamespace(on_sample=each) for name, each in named.items()}
+    )
+    root = 2.0**-4
+    assert 2.0 * MOVED.moved_residual.sum() == root**2
+    highest, lowest = 0.25 + 2.0 * root, 0.25 - root**2  # the lower end is of the widest
+    assert bounds._surrogate(None, MOVED) == pytest.approx(max(highest - value, value - lowest))
+
+
+def test_a_kernel_error_rounds_in_proportion_to_its_residuals():
+    v, found = np.array([0.25, 0.75]), []
+    for off in (0.2, 0.1):
+        held = CalibrationSketch(4).update(v + np.array([off, -off]), v)
+        found.append(bounds._kernel(held.sample, replace(held.moments(), moved_residual=np.zeros(2))))
+    assert found[1] > 0.0
+    assert found[0] == pytest.approx(2.0 * found[1], rel=1e-6)
+
+
+def test_points_are_the_cells_that_have_weight():
+    held = CalibrationSketch(4).update([1, 0, 1], [0.1, 0.3, 0.9], sample_weight=[0.5, 0.25, 0.0])
+    rate, prediction, weight = held.points()
+    assert (rate.tolist(), prediction.tolist(), weight.tolist()) == ([1.0, 0.0], [0.1, 0.3], [0.5, 0.25])
 
 
 @pytest.mark.parametrize("resolution", [64, 4096])

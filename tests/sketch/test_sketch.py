@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.door.errors import InputError
-from calibrant.door.identity import CELLS
+from calibrant.door.identity import CELLS, identities
 from calibrant.door.sample import Sample
 from calibrant.measures.registry import measures
 from calibrant.sketch.bounds import BOUNDS
@@ -250,4 +250,5 @@ def test_the_identity_of_a_sketch_is_that_of_its_rows_at_any_finer_resolution(fi
     else:
         assert found.equals(usual)
         assert (found.count, found.cells) == (usual.count, usual.cells)
+        assert found.bits == pytest.approx(identities(y, v)[0].bits, rel=1e-6)  # of the rows one by one
         assert found.bits == pytest.approx(usual.bits)
