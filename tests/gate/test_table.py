@@ -82,7 +82,7 @@ def test_groups_of_one_row_each_are_no_groups_where_nothing_says_how_large_they_
 
 def test_premises_name_the_column_of_groups_that_are_rows(monkeypatch):
     monkeypatch.setattr("calibrant.gate.asides.asides", lambda *_, **__: NOTHING)
-    frame = FRAME.assign(id=np.arange(120))
+    frame = FRAME[:30].assign(id=np.arange(30))
     alone, grouped = gated(frame), gated(frame, groups="id")
     assert "groups" not in alone.premises.columns
     assert grouped.premises.columns == {"y_true": "y_true", "y_prob": "y_prob", "groups": "id"}
@@ -439,3 +439,8 @@ def test_regret_of_trials_says_whether_they_vary_together(monkeypatch):
     assert found.premises.perhaps_sampled is None
     monkeypatch.setattr(gate_table, "varies_together", None)
     assert gated(FRAME, max_distance=None, max_regret=0.3).premises.trials_vary is False
+
+
+def test_segments_are_in_the_order_of_their_values_and_what_is_missing_last():
+    keys = [("b", 10), ("b", None), (None, 1), ("a", 10), ("a", 9), (None, None)]
+    assert sorted(keys, key=checks._in_order) == [("a", 9), ("a", 10), ("b", 10), ("b", None), (None, 1), (None, None)]

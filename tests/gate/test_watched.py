@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from calibrant import CalibrationGate, InputError
+from calibrant import CalibrationGate, CalibrationSketch, InputError, Interval
 from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.gate.anytime import gate_with
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import NOTHING
+from calibrant.inference.bounds.gate import GateResult
 from calibrant.sketch.sketch import UNSEALED, sealed
 from calibrant.tables import entry
 from tests.strategies import examples
@@ -333,10 +334,22 @@ def coins(n, seed=0, **more):
     return pd.DataFrame({"y_prob": v, "y_true": (rng.random(n) < v).astype(int), **more})
 
 
+UNDECIDED = GateResult("undecided", 0.3, Interval(0.0, 1.0), 0.05, 1, None, anytime=True)
+
+
+@pytest.fixture
+def unproved(monkeypatch):
+    """Nothing is proved of what a state takes: it is asked what it takes."""
+    monkeypatch.setattr("calibrant.gate.asides.asides", lambda *_, **__: NOTHING)
+    monkeypatch.setattr(CalibrationGate, "_result", lambda *_: UNDECIDED)
+    monkeypatch.setattr("calibrant.inference.bounds.gate.Won.after", lambda won, *_: won)
+
+
 def added(path, state, **asked):
     """As the command does, without its words on the page."""
-    table = entry.open_table(str(path), distinct=asked.get("distinct", False))
-    return gate_with(table, state, GateRequest(max_distance=0.3, anytime=state, **asked), Listener())
+    return gate_with(
+        entry.open_table(str(path)), state, GateRequest(max_distance=0.3, anytime=state, **asked), Listener()
+    )
 
 
 @pytest.mark.parametrize(
@@ -377,9 +390,9 @@ def added(path, state, **asked):
         (coins(150), coins(150, 1), {"level": 0.01}, "is 0.01, and {state} was begun with 0.05"),
     ],
 )
+@pytest.mark.usefixtures("unproved")
 def test_rows_that_a_state_does_not_take_are_refused_with_a_way_out(tmp_path, monkeypatch, first, then, asked, said):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("calibrant.gate.asides.asides", lambda *_, **__: NOTHING)
     state = tmp_path / "s.gate"
     weighed = {"sample_weight": "w", "max_weight": 2.0} if "w" in first else {}
     added(write(tmp_path / "a.csv", first), state, **weighed)
@@ -395,3 +408,44 @@ def test_rows_that_a_state_does_not_take_are_refused_with_a_way_out(tmp_path, mo
     assert head in told
     assert tail in told
     assert state.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "name", "asked", "said"),
+    [
+        (
+            coins(150),
+            "b.sketch",
+            {},
+            "all 150 rows of b.sketch are already in {state}; nothing was added; --distinct says",
+        ),
+        (
+            clicks(150),
+            "b.sketch",
+            {},
+            "the 150 rows of b.sketch are equal to rows that {state} has, too few events to tell a copy from a new "
+            "batch; nothing was added; --distinct says",
+        ),
+        (
+            coins(150),
+            "a.sketch",
+            {"distinct": True},
+            "all 150 rows of a.sketch are already in {state}; nothing was added; other rows are taken with --distinct",
+        ),
+        (coins(150), "b.sketch", {"distinct": True}, None),
+    ],
+)
+@pytest.mark.usefixtures("unproved")
+def test_a_sketch_that_a_state_holds_is_refused_under_any_name(tmp_path, rows, name, asked, said):
+    state, data = tmp_path / "s.gate", CalibrationSketch().update(rows["y_true"], rows["y_prob"]).to_bytes()
+    (tmp_path / "a.sketch").write_bytes(data)
+    added(tmp_path / "a.sketch", state)
+    (tmp_path / "a.sketch").unlink()
+    (tmp_path / name).write_bytes(data)
+    if said is None:
+        added(tmp_path / name, state, **asked)
+        assert CalibrationGate.load(state)._seen.n_rows == 300
+        return
+    with pytest.raises(InputError) as caught:
+        added(tmp_path / name, state, **asked)
+    assert said.format(state=repr(str(state))) in str(caught.value)
