@@ -71,7 +71,7 @@ class Workbench:
             for function, code in patch:
                 function.__code__ = code
             self._tests(arguments, seconds, kernel, report)
-        until = time.monotonic() + 20 * seconds
+        until = time.monotonic() + (3 if patch else 20) * seconds
         while True:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
@@ -173,7 +173,10 @@ class Workbench:
         gc.freeze()
 
     def patched(self, mutant: Mutant, arguments: list[str], seconds: float) -> tuple[str, str] | None:
-        """Whether tests notice a mutant in the loaded functions; None where it is in none of them."""
+        """Whether tests notice a mutant in the loaded functions; None where it is in none of them, or nothing ended.
+
+        What never ends may wait for a thread of the process that it is a copy of: that is to be asked of the file.
+        """
         name = "calibrant." + mutant.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         if mutant.room == "kernels" or not mutant.function:
             return None
@@ -193,7 +196,8 @@ class Workbench:
             (each, (each.__code__.co_qualname, each.__code__.co_firstlineno)) for each in self._functions[str(file)]
         ]
         patch = [(function, changed[place]) for function, place in loaded if place in changed]
-        return self.run(["-x", "-q", *arguments], seconds, patch=patch) if patch else None
+        end = self.run(["-x", "-q", *arguments], seconds, patch=patch) if patch else None
+        return None if end is None or end[0] == "endless" else end
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
