@@ -222,6 +222,13 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ),
     ("recalibration/curves/formulas.py", "", "200", "201"): "more steps than any fit needs",
     (
+        "recalibration/by_segment/estimator.py",
+        "compared",
+        "level",
+        "(2 * level)",
+        "mean = {name: mean_with_interval(each, mass, level, rows.group)[0] for name, each in loss.items()}",
+    ): "the mean is taken, and its interval is not",
+    (
         "recalibration/averaged_classes.py",
         "_first",
         "0.0",

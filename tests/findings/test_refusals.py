@@ -345,3 +345,30 @@ def test_strata_need_rows_and_a_value_in_each():
 
 def test_segments_have_no_sizes_where_every_outcome_is_known():
     assert population.Population(None, None, None).sizes(["site"], None) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ({}, False),
+        ({"sample_weight": "w"}, True),
+        ({"sample_weight": "w", "max_weight": 2.0}, False),
+        ({"groups": "g"}, True),
+        ({"groups": "g", "max_weight": 2.0}, False),
+    ],
+)
+def test_a_limit_of_classes_needs_the_most_that_one_can_weigh(monkeypatch, given, refused):
+    monkeypatch.setattr(of_audit, "audit_classes", lambda *_, **__: "audited")
+    monkeypatch.setattr(of_audit, "replace", lambda audit, **_: audit)
+    monkeypatch.setattr(of_audit, "hints_of", lambda *_: {})
+    names = ["a", "b", "c"]
+    columns = {name: [0.2, 0.3, 0.5] if name != "c" else [0.6, 0.4, 0.0] for name in names}
+    columns |= {"w": [1.0, 2.0, 1.0]} if "sample_weight" in given else {}
+    table = pa.table({**columns, "y": [0, 1, 2], "g": [0, 0, 1]})  # groups of one row are none
+    request = AuditRequest(y_true="y", max_distance=0.1, n_resamples=39, explicit=frozenset({"max_distance"}), **given)
+    opened = open_table(table)
+    if refused:
+        with pytest.raises(InputError, match="max_distance: has no effect: of rows with weights, trials or groups"):
+            of_audit._audit_of_classes(opened, names, request, Listener())
+    else:
+        assert of_audit._audit_of_classes(opened, names, request, Listener()) == "audited"

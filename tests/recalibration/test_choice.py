@@ -421,6 +421,8 @@ def test_the_association_is_the_correlation_of_ranks_and_outcomes(n):
     assert correlation == pytest.approx(np.corrcoef(rank, y)[0, 1])
     chance = np.sqrt((away**2 * (y - y.mean()) ** 2).sum())
     assert z == pytest.approx(away @ (y - y.mean()) / chance)
+    half = Sample.of_arrays(y, p, np.full(n, 0.5))  # a factor of all weights changes nothing
+    assert _association(curve, half) == pytest.approx((correlation, z))
     assert _association(curve, Sample.of_arrays(y, np.full(n, 0.5))) == (0.0, 0.0)
     assert _association(curve, Sample.of_arrays(np.ones(n), p)) == (0.0, 0.0)
 

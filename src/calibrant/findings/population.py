@@ -176,8 +176,6 @@ def with_outcomes(table: Table, read: Columns, request: CalibrationRequest, hori
         argument = "strata" if error.argument.startswith("strata") else error.argument
         raise InputError(argument, error.problem, row=error.row, allowed=error.allowed) from None
     known = outcomes.known
-    if not known.size:
-        raise InputError("horizon", f"is {horizon:g}, and the outcome of no row is known by then")
     parts = bool({*request.by, *request.find} - {*strata})  # a stratum is no part that leaves alike
     groups = None if read.groups is None else read.groups[known]
     lost = 0 if groups is None else np.unique(np.asarray(read.groups)).size - np.unique(np.asarray(groups)).size
