@@ -19,6 +19,7 @@ from calibrant.findings.words import (
     found_in_words,
     one_outcome,
     percent,
+    periods_in_words,
     proved,
     rate,
     segment_in_words,
@@ -356,3 +357,11 @@ def test_a_search_that_finds_nothing_says_what_it_could_look_at(change, said):
     found = found_in_words(search)
     assert found.startswith(said)
     assert found.endswith(" Not among them: 3 rows were wrong.") == (certain is not None)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_periods_without_enough_evidence_are_told_by_the_last_of_them(n):
+    readings = [SimpleNamespace(reject=False, pvalue=1.0 / (1 + k), level=0.05, evalue=1.0 + k) for k in range(n)]
+    periods = [SimpleNamespace(period=k, reading=each, since_reference=None) for k, each in enumerate(readings)]
+    said = f"No drift is proved in {n} period{'s' * (n > 1)} (anytime-valid p = {'1' if n == 1 else '0.34'})."
+    assert periods_in_words(periods) == said
