@@ -398,9 +398,6 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): (
         "how far one step of Newton's may go; steps end at the one optimum, or so far out that nothing is left to gain"
     ),
-    ("decisions/clinical.py", "c_statistic", "700", "701"): (
-        "log-odds beyond 700 are cut so that no exponential overflows; either way the end is within 1e-300 of 0 or is 1"
-    ),
     ("sketch/bounds.py", "_surrogate", "1.0", "1.25", "if slack > 1.0:"): (
         "where a width costs more than 1 its half tells nothing more: the upper end adds twice the cost to an error "
         "that is no less, since halves of intervals err by as much together, and the lower end is below 0"
