@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from calibrant import InputError, audit, calibration_gate, lower_calibration_distance, smooth_calibration_error
 from calibrant.door.classes import drawn_rows, multiclass_sample
+from calibrant.findings import classes
 from calibrant.findings.classes import _state
 from calibrant.inference import class_wise_test
 from tests.strategies import drawn_classes
@@ -228,3 +229,37 @@ def test_large_tables_are_drawn_from_without_regard_to_order_or_labels():
     equal = multiclass_sample(label, np.full((500, 5), 0.2))
     assert drawn_rows(equal, 500, 0).y_true.size == 500
     assert drawn_rows(sample, 4, 3).y_true.size == 1  # fewer numbers than one row has
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "limit", "asked", "state"),
+    [
+        (("within", "within"), 0.1, [2, 0], "too small to matter"),
+        (("within", "undecided"), 0.1, [2, 0], "worth correcting"),
+        (("beyond", "within"), 0.1, [2], "worth correcting"),
+        (("within", "within"), None, [0, 2], "too small to matter"),  # of the rarer the limit is smaller
+    ],
+)
+def test_classes_that_err_share_the_level_and_the_farthest_beyond_its_limit_is_asked_first(
+    monkeypatch, verdicts, limit, asked, state
+):
+    found, answers = [], iter(verdicts)
+
+    def gate(one, *, max_distance, level):
+        found.append((one.n_rows, round(float(one.weighted_outcome.sum())), max_distance, level))
+        return SimpleNamespace(verdict=next(answers))
+
+    monkeypatch.setattr(classes, "calibration_gate_on_sample", gate)
+    rows = multiclass_sample([0, 1, 1, 2, 2, 2, 1, 2, 2, 1], np.full((10, 3), 1 / 3))
+    rates, distances, qvalues = (0.02, 0.4, 0.5), (0.03, 0.3, 0.04), (0.01, 0.06, 0.01)
+    questions = [
+        SimpleNamespace(name=str(i), rate=r, mean_prediction=r, lower_calibration_distance=d, qvalue=q)
+        for i, (r, d, q) in enumerate(zip(rates, distances, qvalues, strict=True))
+    ]
+    assert _state(rows, questions, 0.06 - 1e-9, limit) == state
+    assert [each[1] for each in found] == [[1, 4, 5][i] for i in asked]
+    assert [each[3] for each in found] == pytest.approx([0.02] * len(asked))
+    assert [each[2] for each in found] == pytest.approx([limit or {0: 0.002, 2: 0.02}[i] for i in asked])
+    assert _state(rows, questions, 1e-3, limit) is None
+    weighted = multiclass_sample([0, 1, 2], np.full((3, 3), 1 / 3), sample_weight=[1.0, 2.0, 1.0])
+    assert _state(weighted, questions, 0.05, limit) == "worth correcting"

@@ -122,5 +122,7 @@ def test_scores_of_classes_are_those_of_each_class_added_up():
 def test_a_map_of_classes_is_chosen_where_its_ratio_is_one_over_the_level(monkeypatch, ratio, chosen):
     told = SimpleNamespace(scores=(), skipped=())
     found = SimpleNamespace(result=told, ratio={"averaged_classes": ratio}, beats_constant=lambda _: True, fitted={})
-    monkeypatch.setattr(compare, "compared", lambda *_: found)
+    asked = []
+    monkeypatch.setattr(compare, "compared", lambda *each: asked.append(each[3]) or found)
     assert choose_recalibrator(*drawn_classes(60, 3, 0), level=np.exp(-3.0)).chosen == chosen
+    assert asked == [np.exp(-3.0)]
