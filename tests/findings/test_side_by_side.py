@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import Interval
+from calibrant.door.arguments import check_resamples
 from calibrant.door.errors import InputError
 from calibrant.findings import comparison
 from calibrant.findings.comparison import (
@@ -347,13 +348,16 @@ def test_the_tables_have_a_dash_for_what_is_not_known():
 
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("weight", [None, np.ones(4)])
-@pytest.mark.parametrize(("n", "level", "enough"), [(2, 0.05, 199), (3, 0.05, 199), (8, 0.05, 1_120), (3, 0.01, 600)])
+@pytest.mark.parametrize(
+    ("n", "level", "enough"), [(2, 0.05, 199), (2, 0.001, 2_000), (3, 0.05, 199), (8, 0.05, 1_120), (3, 0.01, 600)]
+)
 def test_every_pair_is_tested_with_what_was_asked(monkeypatch, own, weight, n, level, enough):
     """Of k pairs the smallest corrected p-value is k / (resamples + 1): twice as many as it takes to reject."""
     taken = {}
 
     def take(*arguments, **options):
         taken.update(options, arguments=arguments)
+        check_resamples(options["n_resamples"], options["level"])  # as the comparison does: else it is not made
         return "compared"
 
     monkeypatch.setattr(comparison, "compare_calibration", take)

@@ -397,7 +397,7 @@ def _test(
     """The comparison of two, or of every pair of more, with one outcome of each row or with those of each file."""
     rows, own = cast("Sequence[Rows]", same.rows), same.n_items is not None
     n_pairs = len(names) * (len(names) - 1) // 2
-    enough = _RESAMPLES if n_pairs == 1 else max(_RESAMPLES, math.ceil(2.0 * n_pairs / level))
+    enough = max(_RESAMPLES, math.ceil(2.0 * n_pairs / level))
     options: Any = {
         "groups": same.groups[0] if same.groups else None,
         "level": level,
