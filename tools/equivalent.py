@@ -228,6 +228,13 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "(2 * level)",
         "mean = {name: mean_with_interval(each, mass, level, rows.group)[0] for name, each in loss.items()}",
     ): "the mean is taken, and its interval is not",
+    ("recalibration/softmax_fit.py", "_fit", "1e-8", "1.25e-08"): "one halving less of a step that helps nowhere",
+    **{
+        ("recalibration/softmax_fit.py", "_newton_step", before, after): (
+            "how well a step is solved for: steps are taken until next to nothing can be gained"
+        )
+        for before, after in (("0.1", "0.125"), ("2", "3"))
+    },
     (
         "recalibration/averaged_classes.py",
         "_first",

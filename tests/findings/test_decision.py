@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.findings.decision import disagreement, loose_limit, since, split_by_alarm
+from calibrant.findings.decision import _variance, disagreement, loose_limit, since, split_by_alarm
 from tests.findings.parts import an_audit, found, period, segment
 
 PERIODS = tuple(period(k, 1_000, 0.5, each, off=k >= 2) for k, each in enumerate([0.5, 0.9, 0.9, 0.5]))
@@ -70,3 +70,9 @@ def test_a_segment_that_only_one_of_both_proves_is_named(by_name, in_search, mor
 )
 def test_a_loose_limit_is_said_to_be_so(base, mean, limit, said):
     assert loose_limit(base, mean, limit) == said
+
+
+@pytest.mark.parametrize(("rest", "says", "variance"), [(100.0, 0.001, 0.0999), (1_000.0, 0.5, 187.5), (0.0, 0.5, 0.0)])
+def test_the_variance_of_the_rest_is_at_most_that_of_its_mean_and_of_all_predictions(rest, says, variance):
+    """Of rows predicted a quarter and three quarters each has 3/16, and of the rest alone v (1 - v) at its mean."""
+    assert _variance(an_audit(), rest, 1_000.0, says) == pytest.approx(variance)

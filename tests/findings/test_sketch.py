@@ -112,3 +112,11 @@ def test_the_interval_error_of_rows_is_below_that_of_the_cells_and_their_cost(mo
     assert found.value is None
     assert found.bracket.lower == 0.01
     assert found.bracket.upper == pytest.approx(0.4 if attained is None else 0.06)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "margin", "wide"),
+    [(0.3, 0.4, 0.05, (0.25, 0.45)), (0.01, 0.4, 0.05, (0.0, 0.45)), (0.3, 0.98, 0.05, (0.25, 1.0))],
+)
+def test_a_bracket_is_widened_within_0_and_1(low, high, margin, wide):
+    assert tuple(sketch._widened(Bracket(low, high), margin)) == pytest.approx(wide)

@@ -15,7 +15,9 @@ from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import Bracket, confidence
 from calibrant.findings.regions import Places, Region
 from calibrant.findings.words import (
+    _which_way,
     ends,
+    enough,
     found_in_words,
     one_outcome,
     percent,
@@ -365,3 +367,36 @@ def test_periods_without_enough_evidence_are_told_by_the_last_of_them(n):
     periods = [SimpleNamespace(period=k, reading=each, since_reference=None) for k, each in enumerate(readings)]
     said = f"No drift is proved in {n} period{'s' * (n > 1)} (anytime-valid p = {'1' if n == 1 else '0.34'})."
     assert periods_in_words(periods) == said
+
+
+@pytest.mark.parametrize(
+    ("lower", "width", "short"),
+    [
+        (0.01, 0.99e-6, "0.0100"),
+        (0.01, 1.1e-6, "0.01 to 0.0101"),
+        (0.0001, 0.99e-7, "0.0001"),
+        (0.0001, 1.1e-7, "0.0001 to 0.000101"),
+    ],
+)
+def test_a_bracket_is_one_number_within_a_millionth_and_a_thousandth_of_it(lower, width, short):
+    told = proved(lower, lower + width)
+    assert (" to " in told[0]) == told[1].startswith("lies between ") == (" to " in short)
+    assert (told[1].startswith("is ") and "proved to within" in told[1]) == (" to " not in short)
+
+
+@pytest.mark.parametrize("way", ["too confident", "too high"])
+@pytest.mark.parametrize(("errors", "shift"), [(2.9, False), (3.1, True), (-2.9, False), (-3.1, True)])
+@pytest.mark.parametrize("n", [1, 400])
+def test_a_slope_is_told_as_a_shift_where_the_mean_is_off_by_three_standard_errors(way, errors, shift, n):
+    mean = 0.2
+    off = errors * np.sqrt(mean * (1.0 - mean) / n)
+    one = SimpleNamespace(
+        reading=SimpleNamespace(alternative=way), mean_prediction=mean, base_rate=mean + off, n_rows=n
+    )
+    told = f"forecasts too {'low' if errors > 0 else 'high'}"
+    assert _which_way(one) == (told if shift and way == "too confident" else way)
+
+
+@pytest.mark.parametrize(("evalue", "is_enough"), [(19.9, False), (20.1, True), (16.5, False)])
+def test_evidence_is_enough_from_one_over_the_level_on(evalue, is_enough):
+    assert enough(SimpleNamespace(evalue=evalue, level=0.05)) is is_enough

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
-from calibrant.recalibration import TemperatureScaling, softmax_fit
+from calibrant.recalibration import TemperatureScaling, VectorScaling, softmax_fit
 from calibrant.recalibration.curves import formulas
-from calibrant.recalibration.softmax_fit import SoftmaxProblem, fit_softmax
+from calibrant.recalibration.softmax_fit import SoftmaxProblem, fit_softmax, spread_between
 
 N = 200
 T = np.linspace(-1.0, 1.0, N)
@@ -69,11 +69,44 @@ def ascending(errors):
 
 
 def test_the_score_of_a_temperature_is_minus_the_brier_score():
-    v, y, weight = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1]), np.array([1.0, 2.0, 1.0])
+    v, y, weight = np.array([0.2, 0.6, 0.9]), np.array([1, 0, 1]), np.array([1.0, 2.0, 1.0])
     one = TemperatureScaling().fit(v, y)
     after = one.predict(v)
     assert one.score(v, y) == pytest.approx(-((after - y) ** 2).mean())
     assert one.score(v, y, weight) == pytest.approx(-np.average((after - y) ** 2, weights=weight))
     table = np.column_stack([1.0 - v, v])
+    assert 0.0 < after.min() < after.max() < 1.0
     of_classes = TemperatureScaling().fit(table, y)
     assert of_classes.score(table, y) == pytest.approx(-2.0 * ((of_classes.predict(table)[:, 1] - y) ** 2).mean())
+
+
+def test_the_score_of_a_map_of_classes_is_minus_the_brier_score():
+    rng = np.random.default_rng(0)
+    table, label, weight = rng.dirichlet(np.ones(3), 30), np.arange(30) % 3, rng.random(30) + 0.1
+    fitted = VectorScaling().fit(table, label)
+    error = ((fitted.predict(table) - np.eye(3)[label]) ** 2).sum(axis=1)
+    assert fitted.score(table, label) == pytest.approx(-error.mean())
+    assert fitted.score(table, label, weight) == pytest.approx(-np.average(error, weights=weight))
+
+
+def test_the_spread_of_entries_is_that_of_slopes_beyond_chance():
+    """Of class j by the score of i: its information is what a class's own factor and shift leave of x_i, by weights."""
+    rng = np.random.default_rng(0)
+    k, n = 4, 60
+    x, label, mass = np.log(rng.dirichlet(np.ones(k), n)), rng.integers(0, k, n), rng.dirichlet(np.ones(n))
+    problem = SoftmaxProblem(x, label, mass, np.full((k + 1, k), 0.1))
+    weights = np.eye(k + 1, k)
+    p = softmax(x, axis=1)
+    squares, known = 0.0, 0.0
+    for j in range(k):
+        weight = mass * p[:, j] * (1.0 - p[:, j])
+        own = np.column_stack([x[:, j], np.ones(n)])
+        for i in set(range(k)) - {j}:
+            root = np.sqrt(weight)
+            left = root * x[:, i] - (root[:, None] * own) @ np.linalg.lstsq(root[:, None] * own, root * x[:, i])[0]
+            information = left @ left
+            slope = (mass * (p[:, j] - (label == j)) * x[:, i]).sum()
+            squares += slope**2 - information * (mass**2).sum()
+            known += information**2
+    assert spread_between(problem, weights) == pytest.approx(max(0.0, squares / known))
+    assert squares > 0.0
