@@ -134,7 +134,6 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "only looks before the proof leave out what costs more than the cheapest beyond a level"
     ),
     ("kernels/lower.py", "", "1e-3", "0.00125"): _SEARCH,
-    ("measures/lower_solve.py", "_refine", "0.9", "1.125"): _SEARCH,
     (
         "measures/lower_solve.py",
         "_lowered",
@@ -230,10 +229,14 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ): "the mean is taken, and its interval is not",
     ("recalibration/softmax_fit.py", "_fit", "1e-8", "1.25e-08"): "one halving less of a step that helps nowhere",
     **{
-        ("recalibration/softmax_fit.py", "_newton_step", before, after): (
+        ("recalibration/softmax_fit.py", "_newton_step", before, after, where): (
             "how well a step is solved for: steps are taken until next to nothing can be gained"
         )
-        for before, after in (("0.1", "0.125"), ("2", "3"))
+        for before, after, where in (
+            ("0.1", "0.125", "tolerance = size * min(0.1, math.sqrt(size)) ** 2"),
+            ("2", "3", "tolerance = size * min(0.1, math.sqrt(size)) ** 2"),
+            ("0.1", "0.125", "if size <= max(tolerance, 0.1 * near):"),
+        )
     },
     (
         "recalibration/averaged_classes.py",
