@@ -341,19 +341,19 @@ def _ends(
     ends = np.empty(len(heights))
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # more threads would round otherwise
         before: _Touching | None = None
-        for i, found in enumerate(_touching(line, features, limit, heights, starts)):
+        for i, point in enumerate(_touching(line, features, limit, heights, starts)):
             height = heights[i]
-            if found is None and before is not None:
-                (found,) = _touching(line, features, limit, height[None], [before])
-            if found is None:
-                found = _outwards(line, features, low, allowed, height, best, towards[i])
-            before = found
-            ends[i] = math.inf if found is None else float(found.theta @ height)
+            if point is None and before is not None:
+                (point,) = _touching(line, features, limit, height[None], [before])
+            if point is None:
+                point = _outwards(line, features, low, allowed, height, best, towards[i])
+            before = point
+            ends[i] = math.inf if point is None else float(point.theta @ height)
     return sign * ends
 
 
 def _near_the_fit(best: FloatArray, height: FloatArray, towards: FloatArray, allowed: float) -> _Touching:
-    """Where the point would be that touches, if what is as likely were an ellipsoid about the best fit."""
+    """The point that touches if the region is an ellipsoid about the best fit."""
     multiple = math.sqrt(allowed / float(height @ towards))
     return _Touching(best + multiple * towards, multiple)
 
@@ -393,7 +393,7 @@ def _touching(
     n, size = height.shape
     theta, multiple = np.array([each.theta for each in starts]), np.array([each.multiple for each in starts])
     squares = (features[:, None] * features).reshape(size * size, -1).T
-    found: list[_Touching | None] = [None] * n
+    points: list[_Touching | None] = [None] * n
     left = np.arange(n)
     for _ in range(_NEWTON):
         odds = theta @ features
@@ -412,14 +412,14 @@ def _touching(
         apart = (off * (hessian @ off[:, :, None])[:, :, 0]).sum(axis=1)
         there = (slope > 0.0) & (np.abs(value - limit) <= 1e-9 * scale) & (apart <= 1e-12 * scale)
         for k in np.flatnonzero(there).tolist():
-            found[left[k]] = _Touching(theta[k], float(multiple[k]))
+            points[left[k]] = _Touching(theta[k], float(multiple[k]))
         more = (limit - value + (gradient * off).sum(axis=1)) / np.where(slope > 0.0, slope, 1.0)
         theta, multiple = theta - off + more[:, None] * towards, multiple + more
         on = ~there & (slope > 0.0) & (multiple > 0.0) & (np.abs(theta).max(axis=1) <= _FAR)
         left, height, theta, multiple = left[on], height[on], theta[on], multiple[on]
         if not left.size:
             break
-    return found
+    return points
 
 
 def survival(statistic: float, degree: int) -> float:

@@ -233,7 +233,7 @@ def effective(weight: FloatArray) -> float:
 def check_effective(outcome: IntArray, weight: FloatArray, among: str = "") -> None:
     """Refuse weighted rows where too few of an outcome count, in effect, for their weights to be drawn again.
 
-    `among` says of all rows which these are.
+    `among` names the part of all rows that these are.
 
     Raises InputError if an outcome has fewer than about ten effective rows.
     """

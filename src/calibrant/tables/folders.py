@@ -33,8 +33,7 @@ def folder_columns(files: Sequence[str]) -> list[str]:
 def folder_types(files: Sequence[str]) -> dict[str, str]:
     """Column of a folder -> its type as DuckDB tells it from all values: DATE, TIMESTAMP, BIGINT or VARCHAR.
 
-    Values with percent signs are texts, whatever they stand for. A cast alone would take 007 for a number, and a time
-    for its day.
+    A value with a percent sign is a text. A cast alone would take 007 for a number, and a time for its day.
     """
     values = _folder_values(files)
     return {name: next((kind for kind in _KINDS if _all_are(texts, kind)), "VARCHAR") for name, texts in values.items()}
@@ -46,8 +45,7 @@ def typed_folders(files: Sequence[str], repeats: Sequence[int]) -> dict[str, Any
     columns = {}
     for name, texts in values.items():
         query = f"SELECT CAST(t AS {kinds[name]}) AS t FROM (SELECT unnest(?) AS t, unnest(?) AS n) ORDER BY n"
-        decoded = [None if text is None else unquote(text) for text in texts]
-        rows = [value for value, n in zip(decoded, repeats, strict=True) for _ in range(n)]
+        rows = [text and unquote(text) for text, n in zip(texts, repeats, strict=True) for _ in range(n)]
         columns[name] = connect().sql(query, params=[rows, list(range(len(rows)))]).to_arrow_table().column(0)
     return columns
 
@@ -60,11 +58,11 @@ def _folder_values(files: Sequence[str]) -> dict[str, list[str | None]]:
 
 
 def _all_are(texts: Sequence[str | None], kind: str) -> bool:
-    told = [text for text in texts if text is not None]
-    if not told or not all(_KINDS[kind].fullmatch(text) for text in told):
+    values = [text for text in texts if text is not None]
+    if not values or not all(_KINDS[kind].fullmatch(value) for value in values):
         return False
     query = f"SELECT bool_and(TRY_CAST(t AS {kind}) IS NOT NULL) FROM (SELECT unnest(?) AS t)"
-    return bool(connect().execute(query, [told]).fetchall()[0][0])
+    return bool(connect().execute(query, [values]).fetchall()[0][0])
 
 
 def check_folder_columns(files: Sequence[str], path: str) -> None:
