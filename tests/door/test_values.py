@@ -118,3 +118,8 @@ def test_cosines_are_those_of_scipys_transform(monkeypatch, native):
 )
 def test_a_condition_names_the_value_or_that_there_is_none(value, said):
     assert condition("a", value) == said
+
+
+def test_examples_of_scipys_own_are_none_of_this_package():
+    assert special.ndtr is import_module("scipy.special").ndtr
+    assert not hasattr(special, "__test__")

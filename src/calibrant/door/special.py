@@ -42,6 +42,8 @@ _transforms = _extension("scipy.fft._pocketfft", "pypocketfft")
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):  # `__test__` would be SciPy's own
+        raise AttributeError(name)
     return getattr(_functions, name)
 
 
