@@ -1,5 +1,6 @@
 """Every class by itself: tails against all outcomes enumerated, the false-discovery rate, weights and groups."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from calibrant.inference.testing.class_wise import (
     ClassWiseResult,
     PairCounts,
     _direction,
+    _six_tails,
     benjamini_yekutieli,
     most_involved,
     pair_counts,
@@ -76,6 +78,13 @@ def in_cells_of_their_own(p):
     angle = np.arcsin(np.sqrt(p))
     cell = np.minimum((angle - angle.min()) * (256 / np.ptp(angle)), 255).astype(int) if np.ptp(angle) else angle
     return np.unique(cell).size == p.size
+
+
+def test_one_row_of_a_cell_is_not_pooled_though_its_chance_is_known_up_to_rounding():
+    """Bounds for rows of unlike chances gave twice the tail: of three rows that are as good as certain one is not."""
+    p = np.array([5e-22, 4e-9, 8e-9, 1e-6])
+    logs, _ = _six_tails(np.ones(4), p, np.array([1.0, 0.0, 0.0, 0.0]))
+    assert math.exp(logs[1]) == pytest.approx(2 * 1.2e-8, rel=1e-5)
 
 
 @pytest.mark.slow

@@ -151,7 +151,7 @@ def log_two_sided(count: FloatArray, low: FloatArray, high: FloatArray, start: I
         for j in range(start[g], start[g + 1]):
             rows += count[j]
             expected += count[j] * 0.5 * (low[j] + high[j])
-            pooled |= low[j] < high[j]
+            pooled |= low[j] < high[j] and count[j] > 1.0  # the ends of one row are of its rounding
         if math.isnan(expected):
             tail = expected
         elif ones[g] >= expected:
