@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -40,16 +41,27 @@ for name, percent in {"quick": 2, "suite": 5, "thorough": 100}.items():
 settings.load_profile("suite")  # another: pytest --hypothesis-profile thorough
 
 
+SHARE = 0.25  # of the slow tests, which the whole suite draws; each run draws others, as it does of examples
+
+
 def pytest_addoption(parser):
-    """The quick loop is one option."""
+    """The quick loop is one option, every slow test another."""
     parser.addoption("--quick", action="store_true", help="few examples, and no test that is marked as slow")
+    parser.addoption("--all", action="store_true", help="every slow test, not a drawn quarter of them")
+    parser.addoption("--draw", type=int, help="the number with which slow tests are drawn; default: another every time")
 
 
 def pytest_configure(config):
-    """Name the marker and load the profile before any test is collected."""
-    config.addinivalue_line("markers", "slow: left out by --quick")
+    """Name the markers, load the profile and draw a number before any test is collected."""
+    config.addinivalue_line(
+        "markers", "slow(always=False): left out by --quick; the suite draws some, or always has it"
+    )
     if config.getoption("--quick"):
         settings.load_profile("quick")
+    # The whole suite is run, not files that somebody names; workers are handed the number.
+    whole = not hasattr(config, "workerinput") and config.args_source is not pytest.Config.ArgsSource.ARGS
+    if whole and config.option.draw is None and not (config.option.quick or config.option.all):
+        config.option.draw = random.SystemRandom().randrange(10**6)
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         compile_once()
     else:
@@ -82,12 +94,30 @@ def pytest_xdist_make_scheduler(config, log):
     return WorkStealingScheduling(config, log)
 
 
+def pytest_terminal_summary(terminalreporter, config):
+    """Say with which number the slow tests were drawn, so that the same can be drawn again."""
+    if config.option.draw is not None:
+        terminalreporter.write_line(
+            f"of the slow tests {SHARE:.0%} were drawn: --draw {config.option.draw}; --all runs all"
+        )
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave out what is marked as slow."""
-    if config.getoption("--quick"):
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    """Leave out what is marked as slow, or most of it."""
+    quick, number = config.option.quick, config.option.draw
+    if not quick and number is None:
+        return
+
+    def runs(item):
+        slow = item.get_closest_marker("slow")
+        if quick or slow is None:
+            return slow is None
+        return slow.kwargs.get("always") or random.Random(f"{number} {item.nodeid}").random() < SHARE
+
+    out = [item for item in items if not runs(item)]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if runs(item)]
 
 
 def pytest_collection_finish():

@@ -43,7 +43,7 @@ def tutorials():
     return runpy.run_path(str(ROOT / "tools" / "tutorials.py"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(always=True)
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.filterwarnings("ignore:The ``noload``:DeprecationWarning")  # MLflow's, of its database
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.stem)

@@ -131,7 +131,7 @@ def numbers(value: Any, at: str = "") -> dict[str, float]:
     return {path: x for key, each in parts.items() for path, x in numbers(each, f"{at}/{key}").items()}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(always=True)
 @pytest.mark.filterwarnings("ignore")
 def test_the_numbers_of_a_dozen_audits_stay(tmp_path: Path) -> None:
     before = stored()
@@ -150,7 +150,7 @@ def test_every_public_name_has_an_entry() -> None:
     assert set(calls()) ^ set(before) == set(), "python -m tests.test_numbers writes the record anew"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(always=True)
 def test_public_calls_give_what_they_gave() -> None:
     made, before = record.stored()
     here = record.environment()

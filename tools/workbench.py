@@ -30,6 +30,7 @@ LIBRARIES = (
     "pyarrow.parquet matplotlib.pyplot jinja2 rich typer narwhals statsmodels.api"
 )
 PLUGINS = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-p", "nearest")
+IDLE = 10  # seconds in which tests that nothing was computed for are taken to wait for ever
 Patch = Sequence[tuple[FunctionType, CodeType]]
 
 
@@ -72,15 +73,20 @@ class Workbench:
                 function.__code__ = code
             self._tests(arguments, seconds, kernel, report)
         until = time.monotonic() + (3 if patch else 20) * seconds
+        spent, looked = 0, time.monotonic()
         while True:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 break
-            if time.monotonic() > until:
+            waits = time.monotonic() > looked + IDLE
+            if waits:
+                before, spent, looked = spent, _ticks(child), time.monotonic()
+                waits = spent == before
+            if waits or time.monotonic() > until:
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 return "endless", ""
-            time.sleep(0.05)
+            time.sleep(0.02)
         failed = report.read_text() if report.exists() else ""
         if os.WIFSIGNALED(status):
             return "endless", failed
@@ -198,6 +204,19 @@ class Workbench:
         patch = [(function, changed[place]) for function, place in loaded if place in changed]
         end = self.run(["-x", "-q", *arguments], seconds, patch=patch) if patch else None
         return None if end is None or end[0] == "endless" else end
+
+
+def _ticks(session: int) -> int:
+    """How often the clock found a process of this session at work; a number that never stays, where none is told."""
+    told = 0
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = each.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[3]) == session:
+            told += sum(map(int, fields[11:15]))
+    return told or time.monotonic_ns()
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

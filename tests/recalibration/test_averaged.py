@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from decimal import Decimal, localcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ from calibrant.recalibration.curves.averaged import (
     Basis,
     LogitCells,
     Spline,
+    _both_expits,
     _log_odds_of_mean,
     fitted_members,
 )
@@ -394,3 +396,13 @@ def test_the_last_bit_of_predictions_moves_a_map_by_as_little():
         other = np.nextafter(p, rng.integers(0, 2, n).astype(float))
         one, two = (AveragedScaling().fit(each, y).predict(at) for each in (p, other))
         np.testing.assert_allclose(one, two, rtol=0.0, atol=1e-12)
+
+
+def test_both_sides_of_the_logistic_function_are_right_to_the_last_bits():
+    x = np.r_[np.random.default_rng(0).normal(0.0, [[0.1], [3.0], [100.0]], (3, 400)).ravel(), 0.0, -745.0, 745.0]
+    event, without = _both_expits(np.r_[x, -np.inf, np.inf])
+    with localcontext(prec=40):
+        exact = np.array([float(1 / (1 + Decimal(-each).exp())) for each in x.tolist()])
+    least = np.finfo(float).smallest_normal  # what lies below has fewer digits
+    np.testing.assert_allclose(event, np.r_[exact, 0.0, 1.0], rtol=5e-16, atol=least)
+    np.testing.assert_array_equal(without, _both_expits(-np.r_[x, -np.inf, np.inf])[0])

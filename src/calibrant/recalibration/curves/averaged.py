@@ -270,12 +270,13 @@ def _mode(
 
     def log_posterior(c: FloatArray) -> tuple[float, FloatArray]:
         h = base + used @ c
-        fit = float((cells.events * h - cells.rows * np.logaddexp(0.0, h)).sum() - 0.5 * (precision * c * c).sum())
+        softplus = np.maximum(h, 0.0) + np.log1p(np.exp(-np.abs(h)))
+        fit = float((cells.events * h - cells.rows * softplus).sum() - 0.5 * (precision * c * c).sum())
         return fit, h
 
     def derivatives(c: FloatArray, h: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean = expit(h)
-        spread = (cells.rows * mean * expit(-h))[:, None]
+        mean, rest = _both_expits(h)
+        spread = (cells.rows * mean * rest)[:, None]
         gradient = used.T @ (cells.events - cells.rows * mean) - precision * c
         return (used * spread).T @ used + np.diag(precision), gradient
 
@@ -456,11 +457,20 @@ def _log_odds_of_mean(weight: FloatArray, middle: FloatArray, deviation: FloatAr
     weight, middle, deviation = weight[some], middle[some], deviation[some]
     event, without = np.zeros(middle.shape[1]), np.zeros(middle.shape[1])
     for node, share in zip(_NODES.tolist(), _SHARES.tolist(), strict=True):
-        at = middle + node * deviation
-        event += share * (weight @ expit(at))
-        without += share * (weight @ expit(-at))
+        chance, rest = _both_expits(middle + node * deviation)
+        event += share * (weight @ chance)
+        without += share * (weight @ rest)
     least = np.nextafter(0.0, 1.0)
     return np.asarray(np.log(np.maximum(event, least)) - np.log(np.maximum(without, least)))
+
+
+def _both_expits(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """expit(x) and expit(-x), each to its last bits, by one exponential, which NumPy takes by vectors."""
+    less = np.exp(-np.abs(x))
+    more = 1.0 / (1.0 + less)
+    less *= more
+    event = x > 0.0
+    return np.where(event, more, less), np.where(event, less, more)
 
 
 _WORDS = {
