@@ -53,19 +53,30 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     """Name the markers, load the profile and draw a number before any test is collected."""
-    config.addinivalue_line(
-        "markers", "slow(always=False): left out by --quick; the suite draws some, or always has it"
-    )
+    config.addinivalue_line("markers", "slow(always=False): left out by --quick; the suite draws it, or always has it")
     if config.getoption("--quick"):
         settings.load_profile("quick")
-    # The whole suite is run, not files that somebody names; workers are handed the number.
-    whole = not hasattr(config, "workerinput") and config.args_source is not pytest.Config.ArgsSource.ARGS
-    if whole and config.option.draw is None and not (config.option.quick or config.option.all):
-        config.option.draw = random.SystemRandom().randrange(10**6)
+    config.option.draw = _number(config)
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         compile_once()
     else:
         gc.disable()  # what is collected stays: looking through it for garbage took a quarter of the time
+
+
+def _number(config):
+    """The number that slow tests are drawn with; None where all run, or none: of files that somebody names all do."""
+    if hasattr(config, "workerinput"):
+        return config.workerinput["draw"]
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    if config.option.draw is not None or named or config.option.quick or config.option.all:
+        return config.option.draw
+    return random.SystemRandom().randrange(10**6)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Every worker draws the same tests."""
+    node.workerinput["draw"] = node.config.option.draw
 
 
 def compile_once():
