@@ -303,6 +303,12 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "starts = [line.least((0.0, 1.0), (0,)), (math.inf, (math.log(rate / (1.0 - rate)), 0.0), np.zeros(2))]",
     ): _SEARCH,
     ("kernels/lower.py", "solve", "0.5", "0.625", "if gap < 0.5 * halved:"): _SEARCH,
+    (
+        "measures/lower.py",
+        "_play",
+        "step == most or step % max(8, step // 8) == 0",
+        "not (step == most or step % max(8, step // 8) == 0)",
+    ): _SEARCH,
     ("decisions/line.py", "least", "2.0", "2.5"): (
         "how far one step of Newton's may go; steps end at the one optimum, or so far out that nothing is left to gain"
     ),
@@ -495,7 +501,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
 }
 
 _DRAWS = re.compile(r"^_?draw_|_svg$|_figure$|^faded_|^_pairs$|^_end$")
-_RATE = re.compile(r"min\(1\.0, max\(0\.0, (rate|\w+ \+ (float\([\w.]*residual\(\)\.sum\(\)\)|bias))\)\)")
+_RATE = re.compile(r"min\(1\.0, (mean\)|max\(0\.0, (rate|\w+ \+ (float\([\w.]*residual\(\)\.sum\(\)\)|bias))\)\))")
 _ROUNDING = re.compile(r"^(UNIT|ARITHMETIC|_?ROUNDING|_?rounding|_rounding_of|rounding_of_\w+)$")
 
 
@@ -525,7 +531,10 @@ RULES: dict[str, tuple[Callable[[Mutant], bool], str]] = {
     "tolerance": (_is_tolerance, "at most 1e-9: a quarter more still parts what is rounding from what is not"),
     "allowance": (_is_allowance, "a factor of the unit of rounding: a wider allowance for rounding is one as well"),
     "look": (_is_look, _LOOK),
-    "rate": (_is_rate, "a mean prediction and its mean error add up to a rate, which is above 1 by rounding only"),
+    "rate": (
+        _is_rate,
+        "a mean prediction, and its sum with the mean error, which is a rate, are above 1 by rounding only",
+    ),
     "large limit": (_is_large, "a limit that was chosen, of a thousand or more: one more is another choice, as good"),
 }
 

@@ -131,3 +131,11 @@ def test_only_an_error_about_places_is_met_by_another_place(monkeypatch):
     monkeypatch.setattr(compiled, "_private_folder", lambda: None)
     with pytest.raises(RuntimeError, match="numba's own"):
         compiled._dispatched(lambda: None, {})
+
+
+def test_arguments_of_a_type_without_a_name_go_to_numba_and_nothing_of_them_is_kept(monkeypatch):
+    monkeypatch.setattr(object_files, "load", lambda *_: pytest.fail("code of another type may be loaded"))
+    kernel = compiled.Kernel(lambda x: x, {})
+    kernel._dispatcher = lambda x: ("numba", x)
+    assert kernel(2**70) == ("numba", 2**70)
+    assert kernel._ways == {}

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from calibrant import audit_table
 from calibrant.cli.app import app
 from calibrant.door.errors import FileError
+from calibrant.tables.entry import OpenedDataset
 from tests.tables.roads import read_file
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -148,6 +150,13 @@ def test_half_floats(tmp_path):
     for name, writer in (("t.parquet", pa.parquet.write_table), ("t.feather", pyarrow.feather.write_feather)):
         writer(table, tmp_path / name)
         assert read_file(str(tmp_path / name)).y_prob.tolist() == [0.25, 0.5]
+
+
+def test_of_other_numbers_no_table_is_made_in_memory():
+    rows = OpenedDataset.__new__(OpenedDataset)
+    rows.files, rows._connection = ["one"], SimpleNamespace(from_arrow=lambda what: what)
+    rows._dataset = SimpleNamespace(schema=pa.schema([("y_prob", pa.float32()), ("half", pa.float16())]))
+    assert rows._rows(["y_prob"]) is rows._dataset
 
 
 @pytest.mark.slow
