@@ -533,7 +533,7 @@ RULES: dict[str, tuple[Callable[[Mutant], bool], str]] = {
     "look": (_is_look, _LOOK),
     "rate": (
         _is_rate,
-        "a mean prediction, and its sum with the mean error, which is a rate, are above 1 by rounding only",
+        "a mean prediction, and the rate that its mean error makes of it, are above 1 by rounding only",
     ),
     "large limit": (_is_large, "a limit that was chosen, of a thousand or more: one more is another choice, as good"),
 }
