@@ -92,7 +92,7 @@ def _tasks(everything: bool) -> Iterator[Callable[[], object]]:
     from calibrant.door.sample import Sample
 
     sample = Sample.of_labels(happened, prediction)
-    for task in (_test, _smooth, *((_cost,) if everything else ()), _bracket, _interval, _measures, _fit):
+    for task in (_test, _smooth, *((_cost,) if everything else ()), _bracket, _interval, _measures, _identity, _fit):
 
         def run(task: Callable[[Sample], object] = task) -> object:
             return task(sample)
@@ -149,10 +149,18 @@ def _measures(sample: Sample) -> None:
             measure.on_sample(sample, **measure.parameters)
 
 
+def _identity(sample: Sample) -> None:
+    from calibrant.door.identity import sample_rows
+
+    sample_rows(sample.ones, sample.prediction)
+
+
 def _fit(sample: Sample) -> None:
+    from calibrant.kernels.isotonic import isotonic
     from calibrant.recalibration.curves.formulas import PlattCurve
 
     PlattCurve().fit_sample(sample)
+    isotonic(sample.prediction, sample.count)
     sample.of_labels(sample.ones > 0.0, sample.prediction.round(1))  # ties
 
 
