@@ -132,7 +132,7 @@ class Asked:
         near = list(dict.fromkeys(files))[:NEAREST]
         while near:
             end, by = self.bench.changed(mutant, [*self._without, *near], SLOW)
-            if end == "endless":  # they may take longer than they are given
+            if end in ("endless", "idle"):  # they may take longer than they are given
                 break
             if end == "passed" or not by or self.bench.run(["-q", by], SLOW)[0] == "passed":
                 return end, by

@@ -64,7 +64,10 @@ class Workbench:
             del sys.modules[name]
 
     def run(self, arguments: list[str], seconds: float, kernel: bool = False, patch: Patch = ()) -> tuple[str, str]:
-        """How pytest ended ("passed", "failed" or "endless") in a process of its own, and the test that failed."""
+        """How pytest ended in a process of its own, and the test that failed.
+
+        That is "passed", "failed", "endless" if it took more of the processor than it may, or "idle" if it took none.
+        """
         report = self.root.parent / f"report {os.getpid()}"
         report.unlink(missing_ok=True)
         child = os.fork()
@@ -85,7 +88,7 @@ class Workbench:
             if waits or time.monotonic() > until:
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
-                return "endless", ""
+                return ("idle" if waits else "endless"), ""
             time.sleep(0.02)
         failed = report.read_text() if report.exists() else ""
         if os.WIFSIGNALED(status):
@@ -179,9 +182,9 @@ class Workbench:
         gc.freeze()
 
     def patched(self, mutant: Mutant, arguments: list[str], seconds: float) -> tuple[str, str] | None:
-        """Whether tests notice a mutant in the loaded functions; None where it is in none of them, or nothing ended.
+        """Whether tests notice a mutant in the loaded functions; None where it is in none of them, or tests are idle.
 
-        What never ends may wait for a thread of the process that it is a copy of: that is to be asked of the file.
+        They may wait for a thread of the process that theirs is a copy of: that is to be asked of the file.
         """
         name = "calibrant." + mutant.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         if mutant.room == "kernels" or not mutant.function:
@@ -203,7 +206,7 @@ class Workbench:
         ]
         patch = [(function, changed[place]) for function, place in loaded if place in changed]
         end = self.run(["-x", "-q", *arguments], seconds, patch=patch) if patch else None
-        return None if end is None or end[0] == "endless" else end
+        return None if end is None or end[0] == "idle" else end
 
 
 def _ticks(session: int) -> int:
