@@ -105,15 +105,15 @@ class Asked:
         self._without = [f"--deselect={each}" for each in known["failed"]]
 
     def tests(self, mutant: Mutant) -> tuple[list[str], float]:
-        """The nearest tests that run its function, and the seconds that they take."""
+        """The nearest tests that run its function, and the seconds that these take."""
         near = self._nearest.of(mutant.file, mutant.function)
         if mutant.kind == "level":
             near.sort(key=lambda each: LEVELS not in each)
         chosen, seconds = [], 0.0
         for test in near:
-            seconds += self._seconds[test]
-            if not chosen or seconds < MOST:
+            if not chosen or seconds + self._seconds[test] < MOST:
                 chosen.append(test)
+                seconds += self._seconds[test]
         return chosen, seconds
 
     def quickly(self, mutant: Mutant, how: Callable[..., tuple[str, str] | None]) -> tuple[str, str] | None:
