@@ -37,6 +37,7 @@ def test_the_table_of_sizes_is_put_between_its_marks():
     assert module["with_table"](written, [], {10**9: 20.0}, "a machine").count("<!--") == 2
 
 
+@pytest.mark.slow
 def test_the_page_of_maps_is_what_its_runs_say():
     module = runpy.run_path(str(ROOT / "benchmarks" / "maps.py"))
     page = module["PAGE"].read_text()

@@ -93,6 +93,7 @@ def test_small_certificates_are_confirmed(folder, sample):
     assert claims.lower <= exact.smooth_calibration_error(*sample) <= claims.upper
 
 
+@pytest.mark.slow
 @examples(300)
 @given(samples(max_rows=12))
 def test_every_result_has_its_own(folder, sample):
@@ -215,6 +216,7 @@ def confirm(folder, seed, asked):
     return asked
 
 
+@pytest.mark.slow
 def test_tampered_certificates_are_refused(folder):
     """What is refused is what the reference says proves its claims no longer; any other change leaves a proof."""
     broken, valid = tamper(folder, 0, 100)  # more of them: python tools/long_runs.py certificates
@@ -365,6 +367,7 @@ def test_what_the_checker_cannot_read_is_refused_before_it_is_written(tmp_path, 
     assert not proof.exists()
 
 
+@pytest.mark.slow
 def test_labels_and_their_event(tmp_path):
     rng = np.random.default_rng(0)
     y_prob = rng.random(50)

@@ -97,6 +97,7 @@ def defined_in(file):
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
+@pytest.mark.slow
 def test_what_tests_a_statement_exists():
     for title, statement, _, _, tests in ALL:
         found = re.findall(r"`([\w/]+\.py)::(test_\w+)`", tests)

@@ -395,6 +395,7 @@ def test_a_limit_that_any_constant_passes_is_said_to_be_loose(tmp_path):
         assert f"The limit {'was given' if limit else 'is the default'} (max_distance)." in tight.output
 
 
+@pytest.mark.slow
 def test_the_limit_of_the_gate_is_that_of_the_audit(tmp_path):
     """Where none is given: of rows, segments, sums, classes; JUnit, summary and JSON say that it is the default."""
     rng = np.random.default_rng(3)
@@ -434,6 +435,7 @@ def told_in_one_line(done):
     return " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_of_several_files_each_is_said_by_its_name_and_the_comparison_has_the_level_and_the_seed(tmp_path):
     rng = np.random.default_rng(0)
     y_prob = np.round(rng.random(60), 3)

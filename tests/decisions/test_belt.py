@@ -148,6 +148,7 @@ FLAT = np.array([
 EVENTS = np.isin(np.arange(FLAT.size), [9, 14, 16, 19, 20, 23]).astype(float)
 
 
+@pytest.mark.slow
 def test_ends_that_are_found_at_once_are_those_that_are_found_one_after_another(monkeypatch):
     touching = belt._touching
 

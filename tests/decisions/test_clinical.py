@@ -35,6 +35,7 @@ def worth(y, w):
     return min(each.sum() ** 2 / max((each**2).sum(), 1e-300) for each in (w, w * y, w * (1 - y)))
 
 
+@pytest.mark.slow
 @examples(60)
 @given(sample=samples(max_rows=30, fractional=False))
 def test_hard_samples_are_their_definitions(sample):

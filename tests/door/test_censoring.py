@@ -160,6 +160,7 @@ def test_an_audit_of_times_is_one_of_outcomes_and_weights():
         audit_table(table, **of, drift="s")
 
 
+@pytest.mark.slow
 def test_segments_of_rows_that_are_followed_are_tested_with_their_weights(tmp_path):
     import pyarrow as pa
 
@@ -260,6 +261,7 @@ def test_a_column_of_weights_at_a_horizon_is_refused_by_name_or_left_out():
     check_opened(OpenedFrame(weighted), GateRequest(max_distance=0.1, unweighted=True, **of), Listener())
 
 
+@pytest.mark.slow
 def test_where_a_segment_cannot_stand_for_itself_both_places_say_so():
     # The first screen said "of their segment", and what is taken as given "alike in all segments".
     table = sexes(1, 800)
@@ -276,6 +278,7 @@ def test_where_a_segment_cannot_stand_for_itself_both_places_say_so():
     assert audit_table(missing.iloc[4:], **OF_SEXES, by="sex", n_resamples=0).followed.strata == ("sex",)
 
 
+@pytest.mark.slow
 def test_strata_may_be_the_groups_column():
     import pyarrow as pa
 

@@ -33,6 +33,7 @@ def test_segments_have_their_columns_values_and_intervals():
     assert frame["lower_distance_bracket_upper"].tolist() == [each.lower_distance_bracket.upper for each in segments]
 
 
+@pytest.mark.slow
 def test_parts_are_rows():
     y, p = FRAME["y"], FRAME["p"]
     panel = calibrant.clinical_calibration(y, p, n_resamples=39, random_state=0)

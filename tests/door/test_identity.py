@@ -88,6 +88,7 @@ def test_by_enumeration_no_two_batches_are_equal_more_often_than_is_said():
     assert chance <= 2.0**-said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "grid", "rate"), [(10, 2, 1.0), (12, 6, 0.3), (40, 3, 0.05)])
 def test_by_simulation_likewise(n, grid, rate):
     rng, (_, v) = np.random.default_rng(1), rows(n, 0, grid, rate)
@@ -117,6 +118,7 @@ def test_fingerprints_add_up_in_any_order_and_any_precision():
         assert not identities(changed, v)[0].equals(whole)
 
 
+@pytest.mark.slow
 def test_a_sketch_and_a_sample_have_the_identity_of_their_rows():
     y, v = rows(1000, 0)
     v[:4] = 0.0, 1.0, 0.5, 1 / 65536

@@ -16,6 +16,7 @@ from calibrant.inference.testing.result import LEAST
 from calibrant.kernels import sketching
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_expected_evidence_is_one_over_all_outcomes_even_if_forecasts_follow_them(seed):
     rng = np.random.default_rng(seed)
@@ -86,6 +87,7 @@ def test_order_within_a_batch_does_not_matter_and_a_night_changes_nothing():
     assert straight.reading().n_batches == 7
 
 
+@pytest.mark.slow
 def test_a_change_that_sets_in_late_is_found():
     rng = np.random.default_rng(2)
     monitor = CalibrationMonitor()

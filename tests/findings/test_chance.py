@@ -74,6 +74,7 @@ def test_segments_of_event_rates_show_distances_alone(tmp_path):
     assert segment["bias"] > 0.0
 
 
+@pytest.mark.slow
 def test_weighted_rows_say_what_is_taken_as_given():
     rng = np.random.default_rng(0)
     v = rng.random(300)

@@ -328,6 +328,7 @@ def test_ids_of_a_text_file_are_read_as_they_are_written(tmp_path):
     assert "--items: row 0 of codes.csv is '007', which the other side lacks" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("three", [False, True])
 def test_models_that_two_measures_rank_differently_are_not_ranked(three):
     n = 40_000 if three else 4_000
@@ -349,6 +350,7 @@ def test_models_that_two_measures_rank_differently_are_not_ranked(three):
         assert "By the smooth calibration error B is better by 2.0 points" in found.sentence
 
 
+@pytest.mark.slow
 def test_what_to_do_about_too_few_groups_without_a_direction_is_said():
     rng = np.random.default_rng(5)
     hospital, p = rng.integers(0, 12, 1_200), rng.beta(2.0, 4.0, 1_200)
@@ -361,6 +363,7 @@ def test_what_to_do_about_too_few_groups_without_a_direction_is_said():
     assert found.details[-1] == "Do: collect rows of more groups before you rely on a and b."
 
 
+@pytest.mark.slow
 def test_a_segment_that_errs_alone_is_what_is_to_be_corrected_on_every_line(tmp_path):
     # The table and the first lines said "look closer" where the part below said what to correct.
     rng = np.random.default_rng(3)
@@ -381,6 +384,7 @@ def test_a_segment_that_errs_alone_is_what_is_to_be_corrected_on_every_line(tmp_
     assert repr(audit_table(two, by="topic", **FEW)).startswith("Audit(a segment errs, too high")
 
 
+@pytest.mark.slow
 def test_segments_that_are_all_off_to_one_side_are_not_said_to_err_unlike_one_another():
     rng = np.random.default_rng(0)
     p, topic = rng.beta(2.0, 2.0, 5_000), np.arange(5_000) % 5

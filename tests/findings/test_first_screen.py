@@ -45,6 +45,7 @@ def printed(frame, folder, *options):
     return CliRunner().invoke(app, ["audit", str(path), *COLUMNS, *options])
 
 
+@pytest.mark.slow
 def test_four_lines_stand_before_the_picture_and_measures_on_request(rows, tmp_path):
     found = audit(rows["y"], rows["p"])
     first = [found.answer.headline, *found.answer.details, standing(found)]
@@ -72,6 +73,7 @@ def test_an_audit_in_which_drift_is_proved_ends_with_1(rows, tmp_path):
     assert printed(rows, tmp_path).exit_code == 0
 
 
+@pytest.mark.slow
 def test_within_the_limit_names_a_gain_everywhere():
     """99.99% where 99% happens: within 0.02, and an audit would recalibrate."""
     rng = np.random.default_rng(0)
@@ -155,6 +157,7 @@ def test_what_it_comes_to_fits_what_to_do():
     assert len(set(_COMES_TO.values())) == len(_COMES_TO)
 
 
+@pytest.mark.slow
 def test_an_error_that_began_on_a_day_is_told_from_that_day_on():
     rng = np.random.default_rng(0)
     day, p = np.repeat(np.arange(16), 200), rng.beta(3.0, 3.0, 3_200)
@@ -367,6 +370,7 @@ def test_followed_rows_in_few_groups_are_told_one_thing_to_do(tmp_path):
     assert "rows without weights" not in page
 
 
+@pytest.mark.slow
 def test_two_models_in_few_groups_are_told_what_to_do():
     rng, hospital, predicted, true = _in_few_hospitals()
     frame = pd.DataFrame({"y": (rng.random(2_000) < true) * 1, "a": predicted, "b": 0.7 * predicted + 0.05})
@@ -378,6 +382,7 @@ def test_two_models_in_few_groups_are_told_what_to_do():
     assert next(row[1:] for row in found.facts() if row[0] == "what to do") == ("collect more groups",) * 2
 
 
+@pytest.mark.slow
 def test_two_models_whose_errors_are_not_seen_for_few_groups_are_told_so_by_the_table_too():
     rng, hospital, _, true = _in_few_hospitals()
     frame = pd.DataFrame({"y": (rng.random(2_000) < true) * 1, "a": true, "b": true**1.01, "site": hospital})
@@ -408,6 +413,7 @@ def test_outcomes_without_weight_are_none(y, said):
     assert "250 rows" not in rows
 
 
+@pytest.mark.slow
 def test_trials_are_counted_as_outcomes_and_rows_as_rows():
     rng = np.random.default_rng(1)
     p, trials = rng.beta(1.0, 3.0, 3_000), rng.integers(1, 15, 3_000)

@@ -274,6 +274,7 @@ def test_exposures_are_asked_about(name):
         audit_table(table)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank_pictures")
 def test_hospitals_whose_signs_say_too_little_have_level_and_slope():
     """Forty hospitals with many events each: at their most dependent they count as fewer than thirty."""

@@ -39,6 +39,7 @@ def of_gate(frame, **request):
     return dict(found.premises.hints), lines
 
 
+@pytest.mark.slow
 def test_ids_that_stand_in_equally_many_rows_may_be_of_several_models(frame):
     # Two models below one another drew no word.
     said = "Each value of id stands in exactly 2 rows. If these are of 2 models, give each model a file of its own."
@@ -62,6 +63,7 @@ def test_ids_that_stand_in_equally_many_rows_may_be_of_several_models(frame):
     assert audit_table(long.rename(columns={"id": "patient_id"}), **FEW).hints == {}  # two visits each
 
 
+@pytest.mark.slow
 def test_a_column_of_models_is_asked_about(frame):
     long = frame.assign(model=np.where(np.arange(N) < N // 2, "a", "b"), question_id=np.arange(N) % (N // 2))
     own = "If column model says which model predicted a row, give each model a file of its own"
@@ -73,6 +75,7 @@ def test_a_column_of_models_is_asked_about(frame):
     assert audit_table(frame.assign(model=np.arange(N) % 30), **FEW).hints == {}
 
 
+@pytest.mark.slow
 def test_rows_that_were_followed_for_a_time_are_asked_about(followed, tmp_path):
     give = "give --time time --event event --horizon T (in Python time, event, horizon)"
     said = f"If column time says how long rows were followed, {give}."
@@ -151,6 +154,7 @@ def leaving():
 HOW = {"y_prob": "risk", "time": "years", "event": "died", "horizon": 2.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [{}, {"find": ("sex",), "n_resamples": 39}, {"groups": "hospital", "max_weight": 900.0}]
 )
@@ -164,6 +168,7 @@ def test_strata_are_the_columns_in_which_rows_leave_at_other_rates(leaving, more
     assert "perhaps_strata" not in way_out.hints
 
 
+@pytest.mark.slow
 def test_strata_of_a_gate_are_named_and_those_given_are_kept(leaving):
     hints, lines = of_gate(leaving, **HOW, strata=("hospital",))
     assert "say --strata hospital,sex (in Python strata=[" in hints["perhaps_strata"]

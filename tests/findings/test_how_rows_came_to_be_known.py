@@ -50,6 +50,7 @@ def thinned(seed, n=8000):
     return y[rows], v[rows], np.where(y[rows] == 1, 1.0, 10.0)
 
 
+@pytest.mark.slow
 def test_weights_that_undo_a_sampling_by_outcome_raise_no_alarm():
     # P1: calibrated predictions were rejected 20 of 20, and the headline said "not chance".
     rejected = 0
@@ -95,6 +96,7 @@ def test_rare_clustered_rows_beside_common_ones_are_rejected_at_the_level():
     assert rejected <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hospital", "site", "ward_id", "shop_id"])
 def test_a_column_of_hospitals_draws_a_condition(name):
     # U7: `hospital_id` and `site` drew no warning where `patient_id` did.
@@ -185,6 +187,7 @@ def test_odds_that_are_off_by_one_factor_may_be_of_rows_that_were_thinned(factor
     assert perhaps_sampled(one, 0.11) in (None, (1, 2))
 
 
+@pytest.mark.slow
 def test_it_is_asked_of_single_rows_alone():
     rng = np.random.default_rng(0)
     y, p = np.arange(300) % 2, rng.uniform(0.1, 0.4, 300)
@@ -271,6 +274,7 @@ def kept_by_outcome():
     return pd.DataFrame({"y_true": y, "p": p, "q": p / (p + (1.0 - p) * 0.1)})[kept]
 
 
+@pytest.mark.slow
 def test_rows_kept_by_outcome_are_compared_as_the_population():
     # The predictor that is wrong in the population, and right in the file, was "better calibrated"; then none was.
     frame = kept_by_outcome()
@@ -287,6 +291,7 @@ def test_rows_kept_by_outcome_are_compared_as_the_population():
     assert found.audits[0].smooth_calibration_error < 0.1 * found.audits[1].smooth_calibration_error
 
 
+@pytest.mark.slow
 def test_forecasts_of_weighted_or_followed_rows_are_compared_by_their_weights():
     rng = np.random.default_rng(8)
     p = rng.beta(2.0, 3.0, 1_500)
@@ -334,6 +339,7 @@ def gated(frame, **request):
     return check_opened(OpenedFrame(frame), GateRequest(**request), Listener())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [{"max_distance": 0.1}, {"max_regret": 0.1}])
 def test_gates_say_as_audits_what_weights_of_two_values_are(limit):
     # A gate said "weighted, by importance", where the audit of the same rows said what the weights undo.
@@ -360,6 +366,7 @@ def test_gates_say_as_audits_what_weights_of_two_values_are(limit):
     assert same == "Rows have equal weights (column sample_weight), by importance, not as repeats or trials."
 
 
+@pytest.mark.slow
 def test_every_gate_asks_whether_rows_were_chosen(tmp_path):
     # `--anytime` and `--max-regret` did not, nor did bounds of arrays.
     rng = np.random.default_rng(0)
@@ -436,6 +443,7 @@ def test_weights_for_rows_that_left_are_no_sampling_by_outcome():
     assert gated(frame, max_distance=0.1, **how).premises.sampling_fractions is None
 
 
+@pytest.mark.slow
 def test_weights_of_one_value_for_each_outcome_judge_segments_as_their_fractions_do(tmp_path):
     # The fractions were recognised, and the segments were not tested: "weights may tell outcomes".
     rng = np.random.default_rng(0)
@@ -490,6 +498,7 @@ def test_a_stratum_without_a_value_is_said_once():
     assert str(told.value) == "strata: column 'sex', rows counted from 0: row 3 has no value"
 
 
+@pytest.mark.slow
 def test_refusals_of_weights_name_the_fractions():
     # The road that works was not named: --unweighted alone led to a false result, and --sample-weight to a refusal.
     y, v, w = thinned(3, 2_000)

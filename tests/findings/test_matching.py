@@ -48,6 +48,7 @@ def test_columns_of_ids_go_by_their_names():
     assert item_columns(["ID", "y", "question_id", "uuid", "idea", "day", "time"]) == ["ID", "question_id", "uuid"]
 
 
+@pytest.mark.slow
 def test_an_order_that_ids_contradict_is_refused(files):
     # It was accepted in silence, and 120 items were compared with other ones.
     row = int(np.flatnonzero(files["d"]["id"].to_numpy() == 3)[0])
@@ -58,6 +59,7 @@ def test_an_order_that_ids_contradict_is_refused(files):
         assert f"column id says otherwise: row 0 of {name} is 3, which is row {row} of d.csv; say --items id" in said
 
 
+@pytest.mark.slow
 def test_an_order_that_ids_of_several_rows_contradict_is_refused(files):
     # Ids that each stood twice were not looked at: 120 items were compared with other ones.
     twice = np.arange(120) // 2
@@ -174,6 +176,7 @@ def test_an_id_that_is_missing_is_said_with_its_file(answers):
     assert "items: row 3 of gaps.csv has no id" in said
 
 
+@pytest.mark.slow
 def test_a_baseline_of_the_same_items_is_matched_by_their_ids():
     # The same questions were "120 others", whatever their ids said.
     code, said, _ = run("gate", "a.csv", "--baseline", "d.csv")
@@ -187,6 +190,7 @@ def test_a_baseline_of_the_same_items_is_matched_by_their_ids():
     assert "(the same 120 rows)" in run("gate", "a.csv", "--baseline", "same.csv")[1]
 
 
+@pytest.mark.slow
 def test_a_baseline_that_may_be_of_the_same_items_is_asked_about():
     code, _, said = run("gate", "a_numbers.csv", "--baseline", "b_numbers.csv")
     assert code == 2
@@ -202,6 +206,7 @@ def test_a_baseline_that_may_be_of_the_same_items_is_asked_about():
     assert run("gate", "a.csv", "--baseline", "part.csv", "--distinct")[0] != 2
 
 
+@pytest.mark.slow
 def test_rows_without_ids_are_said_to_be_taken_as_others():
     for name in ("plain", "more_numbers"):
         said = run("gate", "a_numbers.csv", "--baseline", f"{name}.csv")[1]

@@ -151,6 +151,7 @@ def test_a_period_is_compared_only_where_there_are_periods():
     assert AuditRequest(reference="2020", drift="day").reference == "2020"
 
 
+@pytest.mark.slow
 def test_the_state_of_a_gate_is_what_it_was_begun_with(tmp_path, rows):
     state = tmp_path / "state"
     refused(lambda: gate_so_far(state), "--anytime", "does not exist")

@@ -42,6 +42,7 @@ def twin(y, v, weight):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("few", [False, True])
 @examples(20)
@@ -103,6 +104,7 @@ def test_neighbours_an_ulp_apart_are_one_range_or_one_each(step):
         assert sum(each.n_rows for each in found.regions) in (0, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("value", "n", "rate"), [(0.999, 500, 0.95), (0.999, 200, 0.9), (0.5, 1000, 0.6)])
 def test_only_the_value_that_errs_is_named(value, n, rate):
     """Its calibrated neighbours were named in its place, in 53 of 61 examples."""

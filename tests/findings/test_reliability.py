@@ -73,6 +73,7 @@ def test_the_band_is_that_of_curves_drawn_one_by_one(kind, n):
     assert table.mass.sum() >= 0.99 or n < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @examples(10)
 @given(n=st.integers(1, 600), seed=st.integers(0, 2**32 - 1))
@@ -99,6 +100,7 @@ def test_no_point_stands_where_there_are_no_rows(kind, n, seed):
         assert (at_a_row | ~inside | (apart <= 0.05 * width * (1 + 1e-6))).all()
 
 
+@pytest.mark.slow
 def test_the_axis_is_of_log_odds_where_most_rows_are_in_corners():
     axes = {kind: reliability(Sample.from_columns(*drawn(3000, 0, kind)), 0.05).axis for kind in KINDS}
     assert axes == {
@@ -216,6 +218,7 @@ def test_one_outcome_has_a_curve_and_a_band(y, n):
     assert abs(np.nanmean(table.outcome) - y) <= abs(np.mean(v) - y) + 1e-12
 
 
+@pytest.mark.slow
 def test_weights_groups_and_trials_widen_the_band_and_rates_have_none():
     rng = np.random.default_rng(0)
     y, v = drawn(2000, 0)

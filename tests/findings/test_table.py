@@ -75,6 +75,7 @@ def test_one_answer_by_every_road(tmp_path, road):
     assert json.loads(found.to_json())["n_rows"] == N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("road", ROADS)
 def test_weights_are_used_or_asked_about_by_every_road(tmp_path, road):
     data = columns(sample_weight=np.linspace(0.5, 2.0, N))
@@ -122,6 +123,7 @@ def test_columns_that_are_not_there_are_named_by_every_road(tmp_path, road):
         assert "'cite'" in caught.value.problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("road", ROADS)
 def test_classes_by_every_road(tmp_path, road):
     rng = np.random.default_rng(1)
@@ -354,6 +356,7 @@ def test_a_zero_is_one_key_whatever_its_sign(road, tmp_path):
     assert segment.n_rows == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_segment_is_reported_or_named_as_not_looked_at(seed, tmp_path):
     """Some segments have no weight at all, some keys are missing, and of some rows one or another has none."""

@@ -46,6 +46,7 @@ def table(n=240):
     return {"share": share, "score": score, "tries": tries, "kind": np.arange(n) % 3, "day": np.arange(n) // 80}
 
 
+@pytest.mark.slow
 def test_outcomes_of_a_row_that_vary_together_are_noticed():
     """Rows of one prediction whose chances differ were called miscalibrated, without a word about why."""
     rng = np.random.default_rng(4)

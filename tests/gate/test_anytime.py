@@ -398,6 +398,7 @@ def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):
         assert told in done.output, (told, done.output)
 
 
+@pytest.mark.slow
 def test_a_batch_without_weight_is_a_part_like_any_other():
     """Refused by itself, it is fine as a part of a whole: first, between and last, as rows and as a sketch."""
     rng = np.random.default_rng(0)

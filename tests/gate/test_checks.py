@@ -142,6 +142,7 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
     assert first.split("at least ")[1].split()[1] == "points"
 
 
+@pytest.mark.slow
 def test_checks_of_all_kinds_share_the_level_of_beyond(tmp_path, rows, monkeypatch):
     """All rows, two named segments, the segments that are found, and a baseline: five."""
     from calibrant.gate import checks as gate_checks
@@ -472,6 +473,7 @@ def test_a_gate_of_trials_counts_rows_alone(tmp_path):
         assert "16,000" not in found
 
 
+@pytest.mark.slow
 def test_gates_of_groups_count_groups(tmp_path):
     """They counted rows, of which no number helps where groups are few."""
     rng = np.random.default_rng(0)
@@ -695,6 +697,7 @@ def test_labels_are_those_of_the_baseline_too_and_rows_that_may_belong_together_
     assert "the column that was read as y_true" in of_outcome.stderr
 
 
+@pytest.mark.slow
 def test_columns_that_nobody_asked_about_are_named(tmp_path):
     path = written(tmp_path / "rows.csv", y_true=CALIBRATED, y_prob=ROWS, place=PLACE, shop=PLACE)
     alone, as_json = run(path, "--max-distance", 0.1), run(path, "--max-distance", 0.1, "--json")
@@ -896,6 +899,7 @@ def test_only_single_rows_are_asked_whether_they_were_chosen_by_their_outcome():
         assert said.get("perhaps_sampled") == ((1, 2) if single else None)
 
 
+@pytest.mark.slow
 def test_segments_of_rows_that_are_followed_are_gated_with_their_weights(tmp_path):
     rng = np.random.default_rng(0)
     risk, left = rng.uniform(0.05, 0.6, 3_000), rng.uniform(0.2, 2.0, 3_000)

@@ -45,6 +45,7 @@ def n_rows(state):
     return CalibrationGate.load(state).reading().n_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("summed", [False, True])
 def test_a_log_of_rare_events_grows_under_its_own_path(tmp_path, monkeypatch, summed):
     if summed:
@@ -199,6 +200,7 @@ def test_one_sketch_counts_once_in_a_state_under_any_name(tmp_path):
     assert n_rows(state) == 1200
 
 
+@pytest.mark.slow
 def test_a_state_remembers_its_premises(tmp_path):
     state = tmp_path / "st.gate"
     first = clicks(300, weight=1.0).assign(customer_id=np.arange(300) // 2)
@@ -252,6 +254,7 @@ def test_another_column_is_refused_by_name(tmp_path, option, name):
     assert state.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_was_left_out_of_a_sketch_is_said_not_to_be_known(tmp_path):
     write(tmp_path / "rows.csv", clicks(300))
     sketch, state = tmp_path / "rows.sketch", tmp_path / "state"
@@ -263,6 +266,7 @@ def test_what_was_left_out_of_a_sketch_is_said_not_to_be_known(tmp_path):
     assert json.loads(done.stdout)["premises"]["complete"] is False
 
 
+@pytest.mark.slow
 def test_states_of_layout_3_go_on(tmp_path):
     state, log, whole = tmp_path / "state", tmp_path / "log.csv", clicks(600)
     run(write(log, whole[:300]), *LIMIT, "--anytime", state)
@@ -294,6 +298,7 @@ def test_a_provenance_that_no_file_has_is_refused(changes):
         CalibrationGate.from_bytes(sealed(json.dumps(held).encode()))
 
 
+@pytest.mark.slow
 def test_rows_of_another_population_are_no_fault_of_a_column(tmp_path):
     rng, state = np.random.default_rng(0), tmp_path / "e.gate"
     v = rng.random(4000) * 0.6

@@ -38,6 +38,7 @@ def test_trials_of_a_group_go_together_and_certain_rows_stay():
     assert alone.correlation == 0.0
 
 
+@pytest.mark.slow
 def test_groups_widen_intervals_and_the_order_of_rows_does_not_matter():
     y, v, group = _in_groups(np.random.default_rng(0), 80, 6, 0.8, _MEANS["uniform, one per group"])
     options = {"n_resamples": 99, "random_state": 0}

@@ -30,6 +30,7 @@ def questions(n=1000, seed=0, together=0.5, topic=0):
     return y, [0.5 + 0.5 * expit(0.6 * logit(chances[0]) + 0.5), chances[1]], group
 
 
+@pytest.mark.slow
 def test_a_question_is_matched_by_its_id_whatever_the_order():
     y, v, _ = questions()
     ids = np.array([f"q{k}" for k in range(1000)])
@@ -49,6 +50,7 @@ def test_a_question_is_matched_by_its_id_whatever_the_order():
     assert in_order.statistic > 0.0
 
 
+@pytest.mark.slow
 def test_pairs_are_worth_more_than_two_samples():
     # The examiners' case: the way round that took no pairs was four times too wide.
     y, v, _ = questions()
@@ -66,6 +68,7 @@ def test_pairs_are_worth_more_than_two_samples():
     assert widths[0] < 0.6 * widths[1]
 
 
+@pytest.mark.slow
 def test_topics_stay_together():
     y, v, topic = questions(topic=10)
     options = {"y_true_b": y[1], "items": "in order", **FEW}
@@ -98,6 +101,7 @@ def test_outcomes_are_redrawn_as_dependent_as_they_are(together, topic):
     assert drawn == pytest.approx(seen, abs=0.03)
 
 
+@pytest.mark.slow
 def test_rows_of_one_id_are_matched_in_their_order_and_are_a_group():
     # An id that stood twice was refused, and nothing named what works.
     y, v, topic = questions(topic=10)
@@ -112,6 +116,7 @@ def test_rows_of_one_id_are_matched_in_their_order_and_are_a_group():
     assert next(iter(many.pairs.values())).interval.width == in_order.interval.width
 
 
+@pytest.mark.slow
 def test_models_by_holm_are_the_pairs_one_by_one():
     y, v, _ = questions(600)
     outcomes = {"sure": y[0], "good": y[1], "too": y[1]}
@@ -234,6 +239,7 @@ def test_what_noise_may_hide_is_six_tenths_of_its_quantile_at_the_level(monkeypa
     assert set(levels) == {level}
 
 
+@pytest.mark.slow
 def test_what_two_opposite_errors_of_the_same_outcomes_hide_counts():
     """Both are off by 0.1, one either way: chance takes from one error what it adds to the other."""
     n, spread = 400, 0.5

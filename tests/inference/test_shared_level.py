@@ -104,6 +104,7 @@ def test_either_end_of_a_predictor_has_the_level_that_was_asked():
     assert found.high > Predictor(sample).interval(0.05).high
 
 
+@pytest.mark.slow
 def test_a_comparison_with_a_baseline_shares_its_part_of_the_level_over_both_predictors():
     sides = [
         Predictor(Sample.of_arrays(*rows(1500, seed, bend), None), moved)

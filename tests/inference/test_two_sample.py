@@ -76,6 +76,7 @@ def test_permutations_are_uniform_subsets():
     assert np.abs(found / 40_000 - share).max() < 5 * 0.5 / 200
 
 
+@pytest.mark.slow
 def test_cross_fitting_averages_both_roles():
     rng = np.random.default_rng(0)
     z = np.sort(rng.random(40))

@@ -80,6 +80,7 @@ def same(found, expected):
         assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_results_are_the_same_and_memory_is_given_back():
     expected = kernel_of(mixed)(*ARGUMENTS)
@@ -119,6 +120,7 @@ def test_numbers_are_split_and_put_together_as_numba_does():
     assert exponents[0, :4].tolist() == [0, 0, 1, 2]
 
 
+@pytest.mark.slow
 def test_no_measure_of_many_rows_loads_numba_where_its_code_is_kept():
     """Each in a process of its own, the second time: by blocks from 131,072 rows on."""
     code = """

@@ -13,6 +13,7 @@ from tests.strategies import examples, samples
 STRATEGIES = st.sampled_from(["uniform", "quantile", "exact"])
 
 
+@pytest.mark.slow
 @examples(2000)
 @given(samples(), st.integers(1, 20), STRATEGIES, st.sampled_from(["l1", "l2", "max"]))
 def test_equals_one_bin_at_a_time(sample, n_bins, strategy, norm):
@@ -23,6 +24,7 @@ def test_equals_one_bin_at_a_time(sample, n_bins, strategy, norm):
     assert value == pytest.approx(oracle.expected_calibration_error(*sample, n_bins, strategy, norm), abs=1e-9)
 
 
+@pytest.mark.slow
 @examples(1000)
 @given(samples(), st.integers(1, 20), STRATEGIES)
 def test_bound_equals_one_bin_at_a_time(sample, n_bins, strategy):

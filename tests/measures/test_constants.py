@@ -53,6 +53,7 @@ def test_the_inequality_under_the_root_of_the_distance():
         assert left == right or (p, q) not in {(u, u), (0, 1)}
 
 
+@pytest.mark.slow
 @examples(60)
 @given(sample=samples())
 def test_upper_halves_hold_for_hard_samples(sample):
@@ -184,6 +185,7 @@ def test_the_distance_of_a_sample_is_hardly_above_the_domain_s():
         assert 0.0 < np.mean(found) <= min(0.5 / k + 0.5 * (k / n) ** 0.5 for k in range(1, n))
 
 
+@pytest.mark.slow
 def test_a_sample_with_named_elements_is_as_near_to_its_domain_as_the_first_part_of_theorem_3_says():
     """Off the domain's distance by at most 3/2 sqrt((cells - 1) / n) on average, either way."""
     rng = np.random.default_rng(4)
@@ -205,6 +207,7 @@ def test_a_sample_with_named_elements_is_as_near_to_its_domain_as_the_first_part
     assert 0.02 < worst <= 1.0
 
 
+@pytest.mark.slow
 def test_the_run_over_small_laws_finds_nothing_and_would_find_a_smaller_constant(monkeypatch):
     """`tools/long_runs.py between_measures`: no finding, and laws that attain a line come within 1% of it there."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))

@@ -13,6 +13,7 @@ from tests.strategies import examples, samples
 SCORES = st.sampled_from(["brier", "log"])
 
 
+@pytest.mark.slow
 @examples(300)
 @given(sample=samples(max_rows=14), score=SCORES)
 def test_equals_its_definition(sample, score):

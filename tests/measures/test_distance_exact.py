@@ -85,6 +85,7 @@ def test_columns_against_subsets(domain):
     assert expected - 1e-9 <= proven <= expected + 1e-12
 
 
+@pytest.mark.slow
 @examples(500)
 @given(domains(most=9), st.integers(0, 2**32 - 1))
 def test_no_part_gets_more_credit_than_it_costs(domain, seed):
@@ -98,6 +99,7 @@ def test_no_part_gets_more_credit_than_it_costs(domain, seed):
             assert share @ (np.abs(v - value) - relaxation.credit) >= -1e-12
 
 
+@pytest.mark.slow
 @examples(200)
 @given(domains(most=30))
 def test_the_relaxation_lies_between_the_lower_and_the_true_distance(domain):

@@ -43,6 +43,7 @@ def rows(n, kind, seed=0):
 KINDS = ["calibrated", "overconfident", "raised", "skewed", "tied", "atoms", "rates", "weights"]
 
 
+@pytest.mark.slow
 @examples(1500)
 @given(samples(max_rows=7))
 def test_the_bracket_holds_the_upper_distance(sample):

@@ -35,6 +35,7 @@ def check_partition(y_true, y_prob, weight, partition):
     assert partition.evaluate(y_true, y_prob, sample_weight=weight) == pytest.approx(cost, abs=1e-12)
 
 
+@pytest.mark.slow
 @examples(1500)
 @given(samples())
 def test_interval_error_equals_all_partitions(sample):

@@ -148,6 +148,7 @@ def test_unbiased_has_the_right_mean():
     assert abs(np.mean(squares)) < 4 * np.std(squares) / math.sqrt(len(squares))
 
 
+@pytest.mark.slow
 @examples(500)
 @given(samples())
 def test_theorem_8_5_with_a_root_of_two(sample):

@@ -165,6 +165,7 @@ def test_a_wider_tolerance_is_kept():
     assert rough.upper >= sharp.lower
 
 
+@pytest.mark.slow
 @examples(300)
 @given(samples(), st.floats(0.5, 60.0))
 def test_pooling_by_cells_keeps_every_sum_and_says_how_far_rows_moved(rows, cells):

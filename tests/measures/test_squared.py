@@ -225,6 +225,7 @@ def test_bootstrap_covers_where_rates_are_a_quarter_of_many_values():
     assert hits >= 181  # of 200 with 0.95 each, fewer has a chance of 0.2%
 
 
+@pytest.mark.slow
 def test_counts_agree_with_rows():
     y_true, y_prob = np.array([0, 1, 1, 0, 1.0]), np.array([0.2, 0.2, 0.7, 0.7, 0.7])
     for debiased in (True, False):

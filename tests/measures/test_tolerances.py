@@ -19,6 +19,7 @@ def test_samples_whose_brackets_were_wider_once(part, case):
     assert not wider(*hard_rows(np.random.default_rng([part, case])))
 
 
+@pytest.mark.slow
 @examples(300)
 @given(st.integers(0, 2**32))
 def test_a_finer_tolerance_never_widens_a_bracket(seed):

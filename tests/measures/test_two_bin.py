@@ -30,6 +30,7 @@ def columns(rows):
     return np.array([y for _, y in rows], float), np.array([float(v) for v, _ in rows])
 
 
+@pytest.mark.slow
 @examples(80)
 @given(sample=samples(max_rows=16), norm=st.sampled_from(["l1", "l2"]), debiased=st.booleans())
 def test_they_are_their_definitions(sample, norm, debiased):

@@ -28,6 +28,7 @@ def kept(found, domain):
     return found.guarantee
 
 
+@pytest.mark.slow
 @examples(300)
 @given(domains(), st.sampled_from([0.1, 0.25, 0.5]))
 def test_few_types(domain, epsilon):

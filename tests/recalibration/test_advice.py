@@ -94,6 +94,7 @@ def test_uninformative_classes():
     assert choice["constant"].brier == pytest.approx(2 / 3, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["isotonic", "histogram", "polynomial", "nearest"])
 def test_a_map_that_says_0_or_1_is_marked(method):
     rng = np.random.default_rng(1)
@@ -195,6 +196,7 @@ def test_weights_that_a_classifier_cannot_take_are_spoken_of():
         RecalibratedClassifier(KNeighborsClassifier(), cv=2).fit(X, y, np.linspace(1, 2, 100))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.05, 0.3])
 def test_a_direction_is_told_at_a_tenth_of_the_level_and_believed_at_it(level, monkeypatch):
     monkeypatch.setattr(choose, "_informs", lambda *_: False)

@@ -56,6 +56,7 @@ def agree(cells, chosen, others, evidence):
     return ours, theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 250, 1500])
 @pytest.mark.parametrize("power", [1.0, 1.6])
 def test_evidence_and_means_are_those_of_the_integral(n, power):
@@ -385,6 +386,7 @@ def test_groups_of_rows_without_weights_have_the_effect_of_weights_of_one():
     assert effects[0] == effects[1]
 
 
+@pytest.mark.slow
 def test_the_last_bit_of_predictions_moves_a_map_by_as_little():
     """No step of a fit hangs on a gain that is smaller than rounding: processors that round otherwise agree."""
     at = np.linspace(0.01, 0.99, 33)

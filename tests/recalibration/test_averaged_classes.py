@@ -144,6 +144,7 @@ def test_few_rows_leave_the_predictions_nearly_as_they_are_and_many_find_the_tem
     assert abs(fits[0] - fits[1]).max() < 0.05
 
 
+@pytest.mark.slow
 def test_classes_that_are_mistaken_for_each_other_are_told_apart():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(8000, 3))

@@ -26,6 +26,7 @@ def drawn(n, seed, slope=1.0, shift=0.0):
     return (rng.random(n) < expit(slope * logit(p) + shift)).astype(float), p
 
 
+@pytest.mark.slow
 @examples(12)
 @given(st.integers(0, 10**6), st.sampled_from(["plain", "weights", "groups", "coarse"]))
 def test_equal_rows_have_one_map_and_one_choice_in_any_order(seed, kind):
@@ -154,6 +155,7 @@ def test_from_20_000_rows_on_halves_check_each_other():
     assert not found.matters
 
 
+@pytest.mark.slow
 def test_fewer_rows_and_weighted_ones_are_not_halved():
     y, p = drawn(19_999, 0, slope=0.5)
     assert gain_between_halves(AveragedCurve().fit_sample(Sample.of_arrays(y, p))) is None
@@ -177,6 +179,7 @@ def test_no_score_is_expected_to_fall_by_more_than_itself(seed, n, slope, shift)
         assert (score.relative_interval.low > 0.0) == (score.interval.low > 0.0)
 
 
+@pytest.mark.slow
 def test_a_range_is_doubted_where_hardly_a_miss_was_seen_at_an_extreme():
     rng = np.random.default_rng(0)
     p = np.r_[np.full(300, 0.001), rng.uniform(0.2, 0.8, 700)]
@@ -252,6 +255,7 @@ def test_a_direction_is_that_of_the_curves_that_err_where_half_do(calibrated, ot
     assert mean_direction(-shift, 0.05) == {"too low": "too high", None: None}[of_the_mean]
 
 
+@pytest.mark.slow
 def test_what_is_small_by_distance_and_costs_much_is_corrected():
     """S1: 99.99% said where 98.5% happen is near by distance, and costs much of the log loss."""
     rng = np.random.default_rng(0)
@@ -264,6 +268,7 @@ def test_what_is_small_by_distance_and_costs_much_is_corrected():
     assert found.advice.gain.matters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [1.0, 0.5])
 def test_of_rows_kept_by_outcome_the_map_is_that_of_the_population(slope):
     """A tenth of the rows without the event is kept: each row counts as one, and the map corrects the population's."""

@@ -109,6 +109,7 @@ def test_too_few_groups_for_a_test_are_no_reason_to_leave_the_predictions():
             assert "the calibration slope 0." in choice.summary()
 
 
+@pytest.mark.slow
 def test_the_choice_says_of_few_groups_what_the_audit_says():
     """It was refused, or told to wait, where the audit corrects level and slope."""
     rng = np.random.default_rng(0)

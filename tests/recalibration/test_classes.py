@@ -320,6 +320,7 @@ def test_calibrated_predictions_are_left_alone():
     assert [score.method for score in table.scores] == ["unchanged", "temperature", "PlattScaling", "isotonic"]
 
 
+@pytest.mark.slow
 def test_a_factor_of_all_weights_changes_nothing():
     y_true, y_prob = draw(1000, 3.0)
     weight = np.random.default_rng(0).random(1000)

@@ -52,6 +52,7 @@ def test_a_saturated_classifier_is_not_left_where_its_rows_could_not_tell(seed):
     assert gain.log_loss.possible.high >= (score(v, rate) - score(rate, rate)).mean()
 
 
+@pytest.mark.slow
 def test_calibrated_rows_without_extremes_are_still_left():
     rng = np.random.default_rng(0)
     v = rng.random(50_000)

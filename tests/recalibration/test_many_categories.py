@@ -47,6 +47,7 @@ def fitted(n_categories):
     return SegmentRecalibrator(method="boosting").fit(table, y)
 
 
+@pytest.mark.slow
 def test_many_categories_are_repaired():
     found = fitted(300)
     table, _, true = drawn(300, seed=1)
@@ -129,6 +130,7 @@ def test_a_tree_is_that_of_the_rows_in_any_order(seed):
     assert one is None or (one[0].change(cells) == other[0].change(cells)).all()
 
 
+@pytest.mark.slow
 def test_many_rows_leave_one_part_out(monkeypatch):
     """Every method is then scored on the rows of that part; rows in groups are all left out in turn."""
     monkeypatch.setattr(corrections, "_MOST_TREES", 10)

@@ -399,6 +399,7 @@ def by_day(n=1500):
     )
 
 
+@pytest.mark.slow
 def test_days_are_cut_in_their_order_whatever_holds_them():
     prediction, days, y = by_day()
     held = np.array(days, "datetime64[D]")

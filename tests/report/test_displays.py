@@ -53,6 +53,7 @@ def test_what_is_refused():
         ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.2], axis="rank")
 
 
+@pytest.mark.slow
 def test_the_axis_is_that_of_the_rows_unless_it_is_given():
     rng = np.random.default_rng(0)
     even, corner = rng.random(400), rng.beta(9.0, 0.3, 400)

@@ -171,6 +171,7 @@ def test_letters_and_lines_can_be_told_from_the_ground_in_a_dark_style(draw):
             assert abs(np.mean(to_rgb(line.get_color())) - ground) > 0.15, line.get_label()
 
 
+@pytest.mark.slow
 def test_a_triptych_of_two_models_stands_on_axes_of_ones_own(tmp_path):
     figure = Figure(figsize=(3.3, 8.0), layout="constrained")
     axes = figure.subplots(3, 1)

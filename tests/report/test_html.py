@@ -29,6 +29,7 @@ class Tags(HTMLParser):
         self.found.append([name for name, _ in attrs])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank_pictures")
 def test_no_tag_has_a_style_of_its_own_nor_an_attribute_twice():
     found = Tags(document(audit(Y, P, n_resamples=39, random_state=0))).found

@@ -57,6 +57,7 @@ def tables(draw):
     return rows, coded(*(np.unique(c, return_inverse=True)[1] for c in codes))
 
 
+@pytest.mark.slow
 @given(tables(), st.integers(1, 3), st.integers(0, 2**32))
 @examples(300)
 def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):

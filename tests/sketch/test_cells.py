@@ -287,6 +287,7 @@ def test_before_the_first_row_there_are_keys_of_no_rows():
     assert (keys.column_names, keys.num_rows) == (["_s0", "_s1"], 0)
 
 
+@pytest.mark.slow
 def test_the_heaviest_row_is_known_where_rows_have_weights():
     for w, heaviest in ((np.empty(0), None), (np.array([0.5, 3.0, 2.0]), 3.0)):
         sums = sketch_groups.Weighed(1, 8)

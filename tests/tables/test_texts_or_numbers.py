@@ -77,6 +77,7 @@ ALIKE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @examples(200)
 @given(texts=ALIKE, few=st.integers(0, 6), many=st.integers(0, 6))
 def test_the_rule_of_the_documentation(texts, few, many):
