@@ -14,7 +14,7 @@ from calibrant.door.errors import FileError
 from calibrant.door.request import AuditRequest, Listener
 from calibrant.findings import faults, parts, population
 from calibrant.findings import tables as of_audit
-from calibrant.findings.tables import Audited, _check_drift, keep_rows, names_of
+from calibrant.findings.tables import Audited, _check_drift, keep_rows, names_of, say_excluded
 from calibrant.gate.anytime import gate_so_far
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
@@ -373,3 +373,18 @@ def test_a_limit_of_classes_needs_the_most_that_one_can_weigh(monkeypatch, given
             of_audit._audit_of_classes(opened, names, request, Listener())
     else:
         assert of_audit._audit_of_classes(opened, names, request, Listener()) == "audited"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, []),
+        (1, ["Left out 1 row that is null, no number, NaN or out of range."]),
+        (2, ["Left out 2 rows that are null, no numbers, NaN or out of range."]),
+    ],
+)
+def test_rows_that_are_left_out_are_counted_and_none_is_no_sentence(number, said):
+    notes, premises = [], {}
+    say_excluded(number, SimpleNamespace(note=notes.append, premise=premises.__setitem__))
+    assert notes == said
+    assert premises == {"n_excluded": number}

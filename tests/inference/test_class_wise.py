@@ -25,6 +25,7 @@ from calibrant.inference.testing.class_wise import (
     quarters,
 )
 from calibrant.inference.testing.result import LEAST
+from calibrant.kernels.class_cells import class_cells
 from tests.strategies import drawn_classes, examples
 
 
@@ -105,6 +106,18 @@ def test_pvalues_are_those_of_all_outcomes_enumerated(case):
     impossible = sum(((table[:, k] == 0) & (label == k)).sum() for k in range(table.shape[1]))
     impossible += sum(((table[:, k] == 1) & (label != k)).sum() for k in range(table.shape[1]))
     assert result.n_impossible == impossible
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.3, 0.5), (0.0, 1.0), (1e-6, 3e-6), (0.999, 0.9999)])
+def test_cells_are_equal_steps_of_the_angle_between_the_ends(low, high):
+    p = np.linspace(low, high, 41)
+    count, mean, _, _ = class_cells(p, np.ones(41), np.zeros(41), 8)
+    p = p[(p > 0) & (p < 1)]
+    angle = np.arcsin(np.sqrt(p))
+    cell = np.minimum((angle - angle[0]) * (8 / np.ptp(angle)), 7).astype(int)
+    assert count.tolist() == np.bincount(cell)[np.unique(cell)].tolist()
+    assert count.size > 6
+    assert mean == pytest.approx(np.bincount(cell, p)[np.unique(cell)] / count)
 
 
 def test_adjusted_pvalues_are_benjamini_and_yekutielis():

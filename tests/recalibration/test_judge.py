@@ -95,7 +95,7 @@ def test_rows_that_weigh_nothing_are_fitted_by_no_map(classes):
     assert judge.fitted(Fit(), np.array([1, 2])) is not None
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT, np.array([0.0, 1.0, 0.0, 2.0])])
+@pytest.mark.parametrize("weight", [None, WEIGHT, WEIGHT / 1e3, np.array([0.0, 1.0, 0.0, 2.0])])
 def test_the_constant_is_the_mean_of_the_other_rows(weight):
     pairs = [(np.array([0, 2]), np.array([1, 3])), (np.array([1, 3]), np.array([0, 2]))]
     mass = np.ones(4) if weight is None else weight

@@ -103,7 +103,8 @@ def test_a_mark_stands_in_the_row_and_column_of_its_numbers():
         grid.put(prediction, outcome, "x")
     assert not any("x" in row for row in grid.cells)
     grid.put(0.5, 1.0, "x")
-    assert grid.cells[0][middle] == "x"
+    grid.put(0.2, 0.0, "x")
+    assert grid.cells[0][middle] == grid.cells[-1][0] == "x"
     grid.put(0.5, 1.0, "y", "*")
     assert grid.cells[0][middle] == "*"
     assert max(map(len, grid.lines(UNICODE, []))) == 60

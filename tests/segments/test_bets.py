@@ -42,6 +42,14 @@ def test_every_mean_below_the_end_is_refuted_by_the_products_themselves(drawn, s
         assert all(log_wealth(way * x, s, mean, miss) >= np.log(12.0 / miss) * (1.0 - 1e-9) for mean in grid[-40:])
 
 
+def test_an_end_is_the_same_wherever_the_search_for_it_began():
+    s = np.ones((400, 1))
+    x = (np.random.default_rng(0).random((400, 1)) < 0.7) - 0.4
+    end = draws_of(x, s).ends(0.05, np.array([-1.0]), np.array([1.0]))[0]
+    for steps in range(1, 40):
+        assert draws_of(x, s).ends(0.05, end - steps / 2048, np.array([1.0]))[0] == end
+
+
 def test_a_group_that_may_be_huge_is_not_taken_to_be_absent():
     """Of groups of one row nine tenths have events; the rare one of 2,000 rows that evens it out was not drawn."""
     s = np.ones((400, 50))

@@ -10,6 +10,7 @@ from calibrant import CalibrationSketch, calibration_drift, lower_calibration_di
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.segments import by_column
 from calibrant.segments.by_column import _weights_differ, calibration_by_segment
 
 NAMES = {"y_true": "y", "y_prob": "p"}
@@ -47,6 +48,19 @@ def test_smooth_error_is_that_of_the_rows_within_its_bound():
         distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
         assert each.lower_distance_bracket.lower - 1e-6 <= distance <= each.lower_distance_bracket.upper + 1e-6
         assert each.lower_distance_bracket.width < 0.01
+
+
+def test_distances_of_segments_are_bracketed_to_a_ten_thousandth(monkeypatch):
+    asked, certificate = [], by_column.lower_certificate_from_sample
+    monkeypatch.setattr(
+        by_column,
+        "lower_certificate_from_sample",
+        lambda sample, tol: asked.append(tol) or certificate(sample, tol=tol),
+    )
+    calibration_by_segment(
+        pa.table({"y": [0, 1] * 9, "p": np.linspace(0.1, 0.8, 18), "s": [1, 2, 2] * 6}), by="s", **NAMES
+    )
+    assert asked == [1e-4] * 2
 
 
 def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):

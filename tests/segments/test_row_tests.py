@@ -1,5 +1,7 @@
 """Segments and periods of rows that were sampled by outcome: tests of the file's chances, in the population's terms."""
 
+from dataclasses import replace
+
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
@@ -62,6 +64,19 @@ def test_segments_are_tested_at_the_level_with_draws_enough_for_all(rows, monkey
     segments_of_groups(cells, 0.01, 64, rows=SegmentRows(*again))
     assert asked == [(0.01, 400)] * 2
     assert 2 / (1 + 400) < 0.01 / 2  # the least p-value, times the segments
+
+
+def test_without_a_range_the_direction_is_that_of_the_mean_error(rows, monkeypatch):
+    test = by_column.calibration_test_on_rows
+    monkeypatch.setattr(by_column, "calibration_test_on_rows", lambda *of: replace(test(*of), region=None))
+    first = {name: each[:600] for name, each in rows.items()}
+    first["p"] = np.where(first["kind"] == "a", 0.9, 0.1) * first["p"] ** 0.1
+    first["w"] = 1.0 + np.arange(first["p"].size) % 3
+    cells = groups_by(OpenedFrame(pa.table(first)), "y", "p", ["kind"], 64, "w", None, False, False)
+    again = Rows.of(first["y"], first["p"], first["w"]), nw.from_native(pa.table({"_s0": first["kind"]})), 99, 0
+    found, *_ = segments_of_groups(cells, 0.05, 64, rows=SegmentRows(*again))
+    assert {each.key: each.direction for each in found} == {("a",): "too high", ("b",): "too low"}
+    assert all((each.bias > 0.0) == (each.direction == "too low") for each in found)
 
 
 def test_periods_bet_on_the_chances_in_the_file(rows, found):

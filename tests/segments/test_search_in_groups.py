@@ -14,8 +14,9 @@ from scipy.special import ndtr
 
 from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
+from calibrant.kernels.excursions import squared_evidence
 from calibrant.resampling.redraw import GroupSteps, log_tail_of_total, random_signs
-from calibrant.segments.by_groups import ByGroups, _correlation, parts_of
+from calibrant.segments.by_groups import ByGroups, ByRows, _correlation, parts_of
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.evidence import Stakes, holm, totals_of
 from calibrant.segments.features import Feature
@@ -328,3 +329,14 @@ def test_the_correlation_in_groups_is_that_of_all_pairs_of_rows_at_least_0_and_0
     squares = sum(e[group == g].sum() ** 2 for g in np.unique(group))
     found = _correlation(units, np.ones(units.prediction.size, bool), squares, noise)
     assert found == pytest.approx(min(1.0, max(0.0, expected)), abs=1e-12)
+
+
+@pytest.mark.parametrize("third", [0.0, 0.3, -0.3])
+@pytest.mark.parametrize("size", [0.01, 1.0, 50.0])
+def test_the_least_total_that_is_detectable_is_beyond_noise_and_the_next_smaller_is_not(size, third):
+    second, third = size**2, third * size**3
+    candidates = SimpleNamespace(second=[second], third=[third], handicap=[0.5])
+    search = SimpleNamespace(candidates=candidates, redraws=SimpleNamespace(critical=3.0))
+    total = ByRows.detectable(search, 0)
+    evidence = [[squared_evidence(each, second, way) for way in (third, -third)] for each in (total, 0.999999 * total)]
+    assert min(evidence[0]) > 3.5 >= min(evidence[1])
