@@ -31,8 +31,28 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
             ("2.0", "2.5", "if here_slack - 2.0 / n2 <= allowed:"),
             ("1.0", "1.25", "if 0.5 * (here_slack + edge_slack) - 1.0 / n1 <= allowed:"),
             ("1.0", "1.25", "if 0.5 * (here_slack + edge_slack) - 1.0 / n2 <= allowed:"),
+            ("continue", "pass", "if inherited * n2 > 1.0:"),
         )
     },
+    ("kernels/two_rows.py", "cut_in_step", "continue", "pass", "if cost[s] > most:"): _PRUNED,
+    **{
+        ("kernels/columns.py", "credit_overdraft", "k == 0", after): "both places are looked at, in the other order"
+        for after in ("(not (k == 0))", "(k != 0)")
+    },
+    (
+        "kernels/columns.py",
+        "parts_within",
+        "0",
+        "1",
+        "if steps > most[0] or count > most[1] or (steps & _LOOK == 0 and stop[0] != 0):",
+    ): "it looks as often whether to stop, at other steps",
+    (
+        "kernels/columns.py",
+        "parts_within",
+        "continue",
+        "pass",
+        "if above[depth] > 1e-12 or below[depth] < -1e-12:",
+    ): "such a part has its mean in another cell, which is asked next, at more cost",
     **{
         (
             "kernels/partitions.py",
@@ -117,6 +137,13 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("measures/distance_lattice.py", "solve", "_LOOKS", "(2 * _LOOKS)"): (
         "more looks for a path before the proof, which ends at the shortest path with any number of them"
     ),
+    **{
+        ("recalibration/curves/formulas.py", "", "1.01", "1.2625", line): "more than any; a quarter more is so as well"
+        for line in (
+            "_STEEPEST = 1.01 * FARTHEST / _LEAST_SPREAD",
+            "_HIGHEST = 1.01 * (FARTHEST + 2.0 * LARGEST_LOG_ODDS * _STEEPEST)",
+        )
+    },
     ("measures/distance.py", "partition_by_columns", "3.0", "3.75"): (
         "how fast the budget grows; the proof ends at the gap, however it got there"
     ),

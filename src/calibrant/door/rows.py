@@ -341,8 +341,6 @@ class Lots:
         new = np.ones(v.size, dtype=np.bool_)
         new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1])
         start = np.flatnonzero(new)
-        if not start.size:
-            return cls(v, v, v, v)
         return cls(v[start], np.add.reduceat(count[order], start), np.add.reduceat(ones[order], start), w[start])
 
     @property

@@ -463,8 +463,6 @@ def _narrowed(widths: Sequence[int], most: int) -> list[int]:
 
 def _cells(text: str) -> int:
     """Columns that a text takes on a terminal."""
-    if text.isascii():
-        return len(text)
     return sum(_cells_of(letter) for letter in text)
 
 
