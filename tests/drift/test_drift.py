@@ -27,6 +27,7 @@ from calibrant.drift.periods import (
     _no_reference,
     _places,
     _Strata,
+    _title,
     _transport,
     in_population,
 )
@@ -329,6 +330,16 @@ def test_a_reference_needs_a_period_after_it(reference, why):
     with pytest.raises(InputError, match=r"reference: is .*name periods before the last, .* of '0', '1'") as refused:
         _places(reference, list(range(30)))
     assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [(3, "3"), ("0..2", "0 to 2"), (["0", "2"], "0 and 2"), ([0, "2..5", 6, 8], "0, 2 to 6 and 8")],
+    ids=str,
+)
+def test_a_reference_is_named_without_the_periods_between_that_are_not_of_it(reference, said):
+    names = list(range(30))
+    assert _title(_places(reference, names), names) == said
 
 
 def test_a_reference_may_be_a_range_of_periods():

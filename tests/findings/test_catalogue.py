@@ -334,3 +334,17 @@ class Fails:
 
     def __init__(self, words):
         self.words = words
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "level", "said"),
+    [
+        (0.0009, 0.5, "This is not chance"),
+        (0.001, 0.05, "Chance alone rarely does this"),
+        (0.1, 0.1, "Chance alone rarely does this"),
+        (0.01, 0.11, "Chance alone does this in up to 11% of cases"),
+        (0.4, 0.5, "Chance alone does this in up to 50% of cases"),
+    ],
+)
+def test_what_chance_does_at_the_level_is_called_rare_only_up_to_a_tenth(pvalue, level, said):
+    assert catalogue.chance_in_words(pvalue, level) == said

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from calibrant import compare_calibration
 from calibrant.cli.app import app
-from calibrant.findings.matching import IN_ORDER, match_rows
+from calibrant.findings.matching import IN_ORDER, SharedIds, match_rows
 from calibrant.tables.columns import item_columns
 
 
@@ -250,3 +250,21 @@ def test_rows_that_are_said_to_be_other_ones_are_paired_where_all_outcomes_are_t
     assert (match.how, len(match.others), match.by_user, why_not) == (IN_ORDER, 2, False, None)
     for other in (1.0 - y, y[:2]):
         assert match_rows((), [y, y, other], None, distinct=True) == (None, None)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 1000])
+def test_only_what_counts_from_0_or_1_on_is_numbers_of_rows(first):
+    one = [str(first + k) for k in range(50)]
+    assert SharedIds("id", one, one[:40]).numbers_rows == (first < 2)
+    assert not SharedIds("id", one, one[::-1]).numbers_rows
+    assert not SharedIds(None, one, one).numbers_rows
+
+
+def test_a_baseline_of_some_of_the_ids_is_refused_though_they_follow_one_another():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"id": 1000 + np.arange(120), "y_true": rng.integers(0, 2, 120), "y_prob": rng.random(120)})
+    rows.to_csv("all.csv", index=False)
+    rows.assign(y_prob=0.8 * rows["y_prob"])[:100].to_csv("some.csv", index=False)
+    code, _, said = run("gate", "all.csv", "--baseline", "some.csv", "--max-worse", "0.1")
+    assert code == 2, said
+    assert "100 of 100 values of column id of some.csv stand in FILE too" in said

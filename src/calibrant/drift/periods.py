@@ -349,7 +349,7 @@ class ReferenceReading(Result):
     Attributes
     ----------
     reference : str
-        The reference: a period, or the first and the last of several.
+        The reference: its periods, and of several in a row the first and the last.
     pvalue : float
         Smallest so far, adjusted for every interval and period that was looked at: valid whenever you look.
     reject : bool
@@ -623,9 +623,16 @@ def readings_since(names: Sequence[Any], groups: Groups, reference: Any, level: 
     number_of = {name: number for number, name in enumerate(names)}
     of = np.array([number_of[key] for key in groups.keys["_s0"].to_list()])
     counts = [_counts(groups.index[of == number], groups.cells[of == number]) for number in range(len(names))]
-    title = " to ".join(dict.fromkeys(str(names[number]) for number in (base[0], base[-1])))
-    since = Since(title, [counts[number] for number in base], level, FINE)
+    since = Since(_title(base, names), [counts[number] for number in base], level, FINE)
     return {number: since.update(counts[number]) for number in range(base[-1] + 1, len(names))}
+
+
+def _title(places: Sequence[int], names: Sequence[Any]) -> str:
+    """Periods of a reference in words; of those in a row the first and the last."""
+    starts = [number for number in places if number - 1 not in places]
+    stops = [number for number in places if number + 1 not in places]
+    parts = [" to ".join(dict.fromkeys((str(names[a]), str(names[b])))) for a, b in zip(starts, stops, strict=True)]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, np.dtype[np.float64]]) -> Counts:

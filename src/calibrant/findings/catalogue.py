@@ -60,11 +60,10 @@ if TYPE_CHECKING:
 
 _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
 """What is said of an error that is ruled out, and of one that is neither seen nor ruled out."""
-NOT_CHANCE, RARELY = "This is not chance", "Chance alone rarely does this"
 SURELY = 0.001
 """Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
 _RARE = 0.1
-"""Rates of an event, or of its absence, below which few points are much."""
+"""The largest level that is called rare; also rates of an event, or of its absence, below which few points are much."""
 BOTH_SIGNS = "Errors of both signs partly cancel in the average above."
 
 
@@ -285,6 +284,13 @@ def _p(answer: Answer, audit: AuditRecord) -> str:
     return p_in_words(answer.pvalue, audit.level)
 
 
+def chance_in_words(pvalue: float, level: float) -> str:
+    """What chance alone does, where p-values are below the level: no seed decides it."""
+    if pvalue < SURELY:
+        return "This is not chance"
+    return f"Chance alone {'rarely does this' if level <= _RARE else f'does this in up to {100.0 * level:g}% of cases'}"
+
+
 def p_in_words(pvalue: float, level: float) -> str:
     """The p-value in words that no seed decides: one from redraws by what it is below."""
     if pvalue < SURELY:
@@ -304,8 +310,7 @@ def _if_independent(audit: AuditRecord) -> str:
 
 def _reality(answer: Answer, audit: AuditRecord) -> str:
     assert answer.pvalue is not None
-    sure = NOT_CHANCE if answer.pvalue < SURELY else RARELY
-    return f"{sure}{_if_independent(audit)} ({_p(answer, audit)})"
+    return f"{chance_in_words(answer.pvalue, audit.level)}{_if_independent(audit)} ({_p(answer, audit)})"
 
 
 def _rare(audit: AuditRecord) -> str:
@@ -444,7 +449,7 @@ def _parts_in_words(audit: AuditRecord) -> str:
     independent = _if_independent(audit)
     if searched and not off:
         first = searched[0]
-        sure = NOT_CHANCE if first.pvalue < SURELY else RARELY
+        sure = chance_in_words(first.pvalue, audit.level)
         n_tested = 0 if audit.found_segments is None else audit.found_segments.n_tested
         real = f"{sure}{independent} ({short_pvalue(first.pvalue)}, allowing for {counted(n_tested, 'segment')})."
         other = next((each for each in searched if each.direction != first.direction), None)

@@ -19,12 +19,12 @@ from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, short_action, to_repair
-from calibrant.findings.catalogue import NOT_CHANCE, RARELY, SURELY, outcomes_differ, state_in_words
+from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups_err
 from calibrant.findings.matching import Match, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
-from calibrant.findings.words import number, short_pvalue
+from calibrant.findings.words import number
 from calibrant.inference.bounds.gate import least_in_short, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
 from calibrant.inference.comparison.items import IN_ORDER, Matching
@@ -104,10 +104,9 @@ class Comparison(Finding):
                 *self._differing(),
                 self._advice(),
             )
-        sure_of = result.pvalue < SURELY
-        p = short_pvalue(result.pvalue) if sure_of else f"p < {result.level:g}"
+        real = f"{chance_in_words(result.pvalue, result.level)} ({p_in_words(result.pvalue, result.level)})"
         return (
-            f"{better} is better calibrated than {worse}{rows}. {NOT_CHANCE if sure_of else RARELY} ({p}).",
+            f"{better} is better calibrated than {worse}{rows}. {real}.",
             self._far((worse, better), sure),
             f"{_SMOOTH} they differ by {in_points(in_short(abs(result.statistic)))}, "
             f"likely {as_points(least)} to {as_points(most)}.",
@@ -446,12 +445,15 @@ def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _
     if any(audit.n_excluded for audit in audits):
         return "bad rows were left out, so the other rows may not be the same"
     y_true = known[0][0]
-    n_differing = _differing(known) if len({each[0].size for each in known}) == 1 else None
+    sizes = list(dict.fromkeys(each[0].size for each in known))
+    n_differing = _differing(known) if len(sizes) == 1 else None
     if same.n_items is None and n_differing != 0:
-        where = "" if n_differing is None else f" in {n_differing:,} of {counted(y_true.size, 'row')}"
+        unlike = f"they have {' and '.join(f'{size:,}' for size in sizes)} rows"
+        if n_differing is not None:
+            unlike = f"their outcomes differ in {n_differing:,} of {counted(y_true.size, 'row')}"
         alone = len(names) == 2 and all(each is None for each in same.groups)
         others = "; calibrant gate FILE --baseline FILE compares other rows" if alone else ""
-        return f"their outcomes differ{where}. If they are of the same items, say {ways_to_match(logs=logs)}{others}"
+        return f"{unlike}. If they are of the same items, say {ways_to_match(logs=logs)}{others}"
     parted = _other_groups(names, same.groups)
     if parted is not None:
         return parted

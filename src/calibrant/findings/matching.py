@@ -60,9 +60,10 @@ class SharedIds:
 
     @property
     def numbers_rows(self) -> bool:
-        """Whether it counts on from row to row in both, as numbers of rows do."""
+        """Whether it counts from 0 or 1 on, from row to row in both, as numbers of rows do."""
         return self.column is not None and all(
             all(str(each).isdecimal() for each in ids)
+            and int(ids[0]) <= 1
             and all(int(late) == int(early) + 1 for early, late in pairwise(ids))
             for ids in (self.first, self.second)
         )

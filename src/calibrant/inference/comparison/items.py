@@ -230,8 +230,9 @@ def matched(
         if items_b is not None:
             raise InputError(names[1], "has no effect: items are matched in order")
         if sizes[0] != sizes[1]:
+            problem = f"are in order, but {sizes[0]:,} on one side and {sizes[1]:,} on the other"
             raise InputError(
-                names[0], f"are in order, but {sizes[0]:,} on one side and {sizes[1]:,} on the other", allowed=_WAYS
+                names[0], problem, allowed=Ways("give items and items_b, ids of the items", "say --items COLUMN")
             )
         return Matching(np.arange(sizes[0]))
     if items_b is None:
