@@ -124,8 +124,8 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
             "a faster way to the same sums of rows without weights"
         )
         for line in (
-            "unweighted = weight.strides == (0,) or np.array_equal(weight, count)",
-            "below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(weight)",
+            "unweighted = weight.strides == (0,) or _in_proportion(weight, count)",
+            "below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(rows)",
         )
     },
     ("measures/distance.py", "check_predictor", "level", "(2 * level)"): (

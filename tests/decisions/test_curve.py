@@ -66,6 +66,15 @@ def test_any_threshold_of_hard_samples(sample, t):
     assert asked.net_benefit == found.net_benefit
 
 
+def test_the_best_cut_is_never_worse_than_acting_on_none_by_rounding():
+    found = decision_curve([0, 1, 0, 0, 1], [0.5, 1, 1, 0.5, 0.1]).at(0.5)
+    assert found.best_net_benefit.tolist() == [0.0]
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        y, p = rng.integers(0, 2, 6), rng.integers(0, 11, 6) / 10
+        assert (decision_curve(y, p).best_net_benefit >= 0.0).all()
+
+
 @examples(60)
 @given(sample=samples(max_rows=14), share=st.floats(0.0, 1.0))
 def test_it_is_linear_between_neighbouring_thresholds(sample, share):

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from calibrant import audit, audit_table, compare_calibration
 from calibrant.cli.app import app
 from calibrant.door.ends import in_points, in_short
-from calibrant.door.rows import Rows
 from calibrant.drift.monitor import MonitorReading
 from calibrant.drift.periods import Period
 from calibrant.findings import comparison
@@ -401,6 +400,6 @@ def test_segments_that_are_all_off_to_one_side_are_not_said_to_err_unlike_one_an
 @pytest.mark.slow
 def test_files_of_other_numbers_of_rows_are_said_to_be_so():
     y, v = rows(60)
-    both = [Rows.of(y, v), Rows.of(y[:40], v[:40])]
-    found = compare(("one", "two"), [audit(each.y_true, each.y_prob, n_resamples=0) for each in both], both)
+    both = [(y.astype(float), v), (y[:40].astype(float), v[:40])]
+    found = compare(("one", "two"), [audit(*each, n_resamples=0) for each in both], both)
     assert "they have 60 and 40 rows" in " ".join(str(found).split())

@@ -45,6 +45,18 @@ def test_they_hold(shift, n):
             assert 0.0 <= low <= shift <= high <= 1.0
 
 
+@pytest.mark.parametrize("v", [0.0, 0.001, 0.02, 0.5, 0.98, 1.0])
+def test_of_equal_rows_every_interval_holds_the_sample_s_own_value(v):
+    """The binned error with its width is above 1 where all is wrong."""
+    y_prob = np.full(2000, v)
+    y_true = np.full(2000, float(v < 0.5))
+    intervals = population_bounds(y_true, y_prob).intervals
+    sample = Sample.of_arrays(y_true, y_prob)
+    for name, measure in measures().items():
+        value = float(measure.on_sample(sample, **measure.parameters))
+        assert intervals[name].low - 1e-12 <= value <= intervals[name].high + 1e-12, name
+
+
 def test_they_tighten_at_the_root_rate():
     widths = []
     for n in (4_000, 64_000):

@@ -438,7 +438,7 @@ def test_edges_of_bins_by_hand():
     tied = np.array([1.0, 3.0, 1.0, 1.0])  # the second part begins among rows that are tied
     assert bin_edges(p, tied, tied, 2, "ceil") == pytest.approx([0.2])
     with pytest.raises(InputError, match="sample_weight: was given, but strategy='ceil' counts rows"):
-        bin_edges(p, 2.0 * one, one, 2, "ceil")
+        bin_edges(p, np.array([2.0, 1.0, 1.0, 1.0]), one, 2, "ceil")
     every_one = np.broadcast_to(1.0, 4)  # as of rows without weights
     for strategy in ("quantile", "ceil"):
         assert bin_edges(p, every_one, one, 3, strategy).tolist() == bin_edges(p, one, one, 3, strategy).tolist()
@@ -449,3 +449,19 @@ def test_one_prediction_has_one_bin(weight):
     p, weight = np.array([0.3]), np.array([weight])
     for count in (weight, np.ones(1)):
         assert bin_edges(p, weight, np.maximum(1.0, count), 10, "quantile").size == 0
+
+
+@pytest.mark.parametrize("weight", [0.1, 1 / 3, 2.0, 7.0])
+@pytest.mark.parametrize("strategy", ["quantile", "ceil"])
+def test_a_factor_of_all_weights_changes_no_bin(weight, strategy):
+    for n in range(1, 30):
+        p = (np.arange(n) // 2 + 1.0) / (n + 1)  # in pairs
+        value, count = np.unique(p, return_counts=True)
+        summed = np.bincount(np.searchsorted(value, p), np.full(n, weight))
+        for bins in range(1, n + 1):
+            for prediction, rows, weights in (
+                (value, count.astype(float), summed),
+                (p, np.ones(n), np.full(n, weight)),
+            ):
+                expected = bin_edges(prediction, rows, rows, bins, strategy)
+                assert bin_edges(prediction, weights, rows, bins, strategy).tolist() == expected.tolist()

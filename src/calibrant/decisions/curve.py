@@ -273,9 +273,8 @@ def _curve(cuts: Cuts, cases: Cases, t: FloatArray) -> DecisionCurve:
         thresholds=t,
         net_benefit=value,
         net_benefit_after=value_after,
-        best_net_benefit=np.maximum.reduce(
-            [cuts.worth(t, best), value, value_after, every]
-        ),  # they differ by rounding only
+        # They differ by rounding only; nothing is gained by acting on none.
+        best_net_benefit=np.maximum.reduce([cuts.worth(t, best), value, value_after, every, np.zeros(t.size)]),
         best_cuts=np.append(cuts.prediction, np.inf)[best],
         treat_all=every,
         regret=cuts.lost(t, now),
@@ -504,7 +503,7 @@ def acting_from_sample(
         thresholds=t,
         net_benefit=cuts.worth(t, now),
         net_benefit_after=cuts.worth(t, after),
-        best_net_benefit=cuts.worth(t, best),
+        best_net_benefit=np.maximum(cuts.worth(t, best), 0.0),
         treat_all=cuts.worth(t, np.zeros(t.size, np.int64)),
         at=int(np.searchsorted(t, threshold)),
         base_rate=float(cuts.events[-1]),

@@ -170,10 +170,11 @@ def bin_edges(
     """Inner edges of bins of sorted predictions."""
     if strategy == "uniform":
         return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    unweighted = weight.strides == (0,) or np.array_equal(weight, count)
+    unweighted = weight.strides == (0,) or _in_proportion(weight, count)
     if strategy == "ceil" and not unweighted:
         raise InputError("sample_weight", "was given, but strategy='ceil' counts rows; use strategy='quantile'")
-    below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(weight)
+    rows = count if unweighted else weight
+    below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(rows)
     total = below[-1]
     if unweighted:
         # The last row of each part, where the rows of equal predictions stand in one block.
@@ -193,6 +194,11 @@ def bin_edges(
     last = np.unique(last)
     last = last[last < prediction.size - 1]
     return np.unique(between(prediction[last], prediction[last + 1]))
+
+
+def _in_proportion(weight: FloatArray, count: FloatArray) -> bool:
+    """Whether all rows weigh the same, but for rounding: a factor of all weights changes no bin."""
+    return bool(np.allclose(weight * count.sum(), count * weight.sum(), rtol=1e-12, atol=0.0))
 
 
 def between(low: FloatArray, high: FloatArray) -> FloatArray:
