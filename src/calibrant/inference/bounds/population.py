@@ -50,8 +50,8 @@ class PopulationBounds(Result):
     population_distance : Interval
         The same of the true distance from calibration, for any features.
     intervals : mapping of str to Interval
-        The same of every registered measure with its default parameters, by name. Where nothing is proved it is from 0 to
-        1 (16/15 of the binned error with its width).
+        The same of every registered measure with its default parameters, by name. Where nothing is proved it is from 0
+        to 1 (16/15 of the binned error with its width).
     level : float
         Probability with which any of the bounds may fail.
     n_rows : int
