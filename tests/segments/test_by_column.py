@@ -289,3 +289,9 @@ def test_weights_differ_where_one_row_weighs_more_whether_cells_tell_it_or_not(m
     v = np.array([0.25, 0.75]) if apart else np.array([0.25, 0.25])
     sketch = CalibrationSketch().update(np.array([0.0, 1.0]), v, sample_weight=np.array([1.0, 1.0 + more]))
     assert _weights_differ(sketch._table[sketch._table[:, 0] > 0.0]) == (more > 0.0)
+
+
+def test_an_infinite_value_of_a_column_is_no_missing_one_in_json():
+    number = pa.array([np.inf, -np.inf, None, 1.5] * 20)
+    found = calibration_by_segment(pa.table({"y": [0, 1] * 40, "p": [0.5] * 80, "s": number}), by=["s"], **NAMES)
+    assert {tuple(each.to_dict()["key"]) for each in found} == {("inf",), ("-inf",), (None,), (1.5,)}

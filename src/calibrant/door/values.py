@@ -182,12 +182,18 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        own = {field.name: field.metadata.get("plain", plain) for field in fields(value)}
+        return {name: as_plain(getattr(value, name)) for name, as_plain in own.items()}
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     return str(value)
+
+
+def plain_key(key: Sequence[Any]) -> list[Any]:
+    """Values of a segment's columns in JSON's own types: an infinite one is a value, and not that none is there."""
+    return [str(each) if isinstance(each, float) and math.isinf(each) else plain(each) for each in key]
 
 
 Backend = Literal["pandas", "polars", "pyarrow"]

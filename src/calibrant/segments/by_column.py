@@ -19,7 +19,7 @@ from calibrant.door.ends import Bracket, Interval, readable
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, check_outcome_free, not_taken
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result, Results, known_rows
+from calibrant.door.values import Result, Results, known_rows, plain_key
 from calibrant.inference.bounds.draws import SEED
 from calibrant.inference.testing import group_evidence as evidence
 from calibrant.inference.testing.calibration import calibration_test_on_rows
@@ -97,7 +97,7 @@ class Segment(Result):
     calibration_by_segment
     """
 
-    key: tuple[Any, ...]
+    key: tuple[Any, ...] = field(metadata={"plain": plain_key})
     n_rows: int
     base_rate: float
     mean_prediction: float
