@@ -319,3 +319,9 @@ def test_odds_are_plainly_off_threefold_where_two_standard_errors_are_left(event
     assert (off - 2.0 / np.sqrt(300 * r * (1 - r)) > np.log(3.0)) == found
     y = np.concatenate([np.arange(100) < events] * 3)
     assert _one_factor(Sample.from_columns(y, np.repeat(v, 100))) == found
+
+
+def test_a_share_whose_weights_have_no_finite_squares_is_refused():
+    assert SamplingFractions.read("0:1e-100,1:1").without == 1e-100
+    with pytest.raises(InputError, match="sampling_fractions: of the outcome 0 is 1e-101, and 1e-100 is the least"):
+        SamplingFractions.read("0:1e-101,1:1")
