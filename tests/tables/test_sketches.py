@@ -1,5 +1,6 @@
 """Sketches that are kept by day: written, merged, audited and gated are the rows' own; what is damaged is named."""
 
+import datetime as dt
 import json
 
 import duckdb
@@ -313,7 +314,7 @@ def test_what_readers_say_is_told_of_the_file(problem):
 def test_keys_of_several_types_are_told_of_all_sketches_that_are_merged(tmp_path):
     tables = [kept(tmp_path / f"{name}.parquet", [two(1, 2)], day=[day]) for name, day in (("a", 1), ("b", "x"))]
     said = fault(lambda: keep_merged(tables, tmp_path / "c.parquet", by=["day"]))
-    assert said.startswith("file: 'the sketches' holds keys of several types: ")
+    assert said.startswith("file: column 'day' holds numbers in ")
 
 
 FAULTS_OF_SKETCHES = {
@@ -336,8 +337,8 @@ FAULTS_OF_SKETCHES = {
     ),
     "keys of several types": (
         lambda folder: [
-            kept(folder / "a.parquet", [two(1, 2)], day=[1]),
-            kept(folder / "b.parquet", [two(2, 1)], day=["x"]),
+            kept(folder / "a.parquet", [two(1, 2)], day=[dt.date(2026, 1, 1)]),
+            kept(folder / "b.parquet", [two(2, 1)], day=[dt.datetime(2026, 1, 1, 9)]),
             open_sketches(str(folder)).keys,
         ],
         "holds keys of several types",

@@ -232,10 +232,11 @@ def shortened(problem: BaseException) -> str:
     return text.rstrip(". ") if len(text) <= 300 else f"{text[:300]}..."
 
 
-_NUMBERS = {
+NUMBERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
     *("UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN"),
 }
+"""Types of numbers, apart from decimals, whose name says how many digits they have."""
 # DuckDB takes 0_1 for 1.
 _NUMBER_IN_TEXT = (
     "CASE WHEN contains({0}, '_') THEN NULL ELSE "
@@ -272,7 +273,7 @@ def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool, po
         doubles = {argument: _NUMBER_IN_TEXT.format(_text_of(name)) for argument, name in numbers.items()}
         return {argument: {**doubles, **labels}[argument] for argument in names}
     for argument, name in numbers.items():
-        if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
+        if types[name].split("(")[0] not in NUMBERS and not types[name].startswith("DECIMAL"):
             raise FileError(argument, _not_numbers(relation, name, types[name], _needed(argument, names)))
     doubles = {argument: as_double(name) for argument, name in numbers.items()}
     return {argument: {**doubles, **labels}[argument] for argument in names}
@@ -282,7 +283,7 @@ def _is_label(relation: Any, name: str, kind: str, label: Any) -> str:
     """In SQL, 1 where a column of two labels holds this one, null where it holds none."""
     text = f"({quoted(name)} ->> '$')" if kind == "JSON" else _text_of(name)
     event = str(label).lower() if kind == "BOOLEAN" else str(label)
-    if kind in _NUMBERS - {"BOOLEAN"} or kind.startswith("DECIMAL"):
+    if kind in NUMBERS - {"BOOLEAN"} or kind.startswith("DECIMAL"):
         with suppress(ValueError):
             text, event = f"CAST({as_double(name)} AS VARCHAR)", str(float(event))
     labels = relation.project(f"{text} AS t").filter("t IS NOT NULL").distinct().order("t").limit(3).fetchall()

@@ -19,11 +19,12 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.columns import same_names
 from calibrant.tables.duckdb import lacks_memory, shortened
 from calibrant.tables.folders import StampedFiles, check_folder_columns, check_same, folder_columns
-from calibrant.tables.formats.base import as_read, is_compressed, schemas
+from calibrant.tables.formats.base import as_read, is_compressed, schemas, types_in_duckdb, without_halves
 from calibrant.tables.formats.json_rows import harness_items, is_harness_log, read_harness_log
 from calibrant.tables.formats.registry import FORMATS, format_of_all, format_of_dataset, looks_like
 from calibrant.tables.identities import NOTHING, Begun, Ordered, hashed, ids_of, ordered, suspects, together
 from calibrant.tables.inputs import input_files, name_of, on_filesystem
+from calibrant.tables.kinds import KeysOfFiles
 from calibrant.tables.relations import InDuckDB, of_file
 from calibrant.tables.sketches import COLUMN, ROWS, KeptSketches, hold_sketches
 from calibrant.tables.table import MANY_ROWS, Columns, Table, take_as_distinct
@@ -366,10 +367,23 @@ class OpenedFile(InDuckDB):
         if new and len(self.files) > 1:
             folders = {name.casefold() for name in reader.folders}
             check_same(reader.types(), [name for name in numbers if name in new and name.casefold() not in folders])
-        if new:
-            reader.check_columns(new)
-        self._checked |= new
+        self._check_columns(names)
         return reader.rows(names, with_file=with_file)
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Refuse damage of columns that were not looked at before."""
+        new = set(names) - self._checked
+        if new:
+            self._reader.check_columns(new)
+        self._checked |= new
+
+    def _keys_of_files(self, names: Sequence[str]) -> KeysOfFiles:
+        folders = {name.casefold() for name in self._reader.folders}
+        names = [name for name in names if name.casefold() not in folders]
+        if len(self.files) < 2 or not names:
+            return KeysOfFiles({}, self._reader.key_values)
+        self._check_columns(names)
+        return KeysOfFiles(self._reader.key_types(names), self._reader.key_values)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -479,7 +493,12 @@ class OpenedDataset(InDuckDB):
     @cached_property
     def _held(self) -> dict[str, dict[str, str]]:
         """File -> its own columns -> what they hold, as `check_same` takes it."""
-        return {file: _kinds(schema) for file, schema in schemas(self._dataset).items()}
+        return {file: _kinds(schema) for file, schema in self._schemas.items()}
+
+    @cached_property
+    def _schemas(self) -> dict[str, Any]:
+        """File -> its own schema."""
+        return schemas(self._dataset)
 
     def _rows(self, numbers: Sequence[str], keys: Sequence[str] = ()) -> Any:
         import pyarrow
@@ -490,9 +509,21 @@ class OpenedDataset(InDuckDB):
         half = pyarrow.float16()  # which DuckDB does not have
         if not any(schema.field(name).type == half for name in (*numbers, *keys)):
             return self._connection.from_arrow(self._dataset)
-        table = self._dataset.to_table(columns=list(dict.fromkeys([*numbers, *keys])))
-        wider = [each.with_type(pyarrow.float32()) if each.type == half else each for each in table.schema]
-        return self._connection.from_arrow(table.cast(pyarrow.schema(wider)))
+        return self._in_duckdb(self._dataset.to_table(columns=list(dict.fromkeys([*numbers, *keys]))))
+
+    def _in_duckdb(self, table: Any) -> Any:
+        return self._connection.from_arrow(table.cast(without_halves(table.schema)))
+
+    def _keys_of_files(self, names: Sequence[str]) -> KeysOfFiles:
+        files = {} if self.format.text_keys else self._schemas
+        names = [name for name in names if name not in self._folders]
+        types = {file: types_in_duckdb(self._connection, schema, names) for file, schema in files.items()}
+        return KeysOfFiles(types if len(types) > 1 else {}, self._key_values)
+
+    def _key_values(self, file: str, name: str) -> Any:
+        part = next(each for each in self._dataset.get_fragments() if getattr(each, "path", "") == file)
+        column = next(each for each in part.physical_schema.names if each.casefold() == name.casefold())
+        return self._in_duckdb(part.to_table(columns=[column], schema=part.physical_schema))
 
     def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
         """Identities of all files; if they are summed, of those whose counts of rows allow that they are equal."""

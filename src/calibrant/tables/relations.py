@@ -52,6 +52,7 @@ from calibrant.tables.duckdb import (
 from calibrant.tables.folders import StampedFiles, folder_columns
 from calibrant.tables.formats.base import Format
 from calibrant.tables.identities import repeats
+from calibrant.tables.kinds import KeysOfFiles
 from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
 
 if TYPE_CHECKING:
@@ -104,6 +105,18 @@ class InDuckDB(Table):
 
         Of several files each must hold the columns of numbers; one without a column of keys has none in its rows.
         """
+
+    @abstractmethod
+    def _keys_of_files(self, names: Sequence[str]) -> KeysOfFiles:
+        """These columns of keys in each file, where files may differ in their types."""
+
+    def _keyed(self, numbers: Sequence[str], keys: Sequence[str]) -> Any:
+        """As `_rows`, where keys are asked for: those of all files are of one kind, and each is kept as it is."""
+        of_files = self._keys_of_files(keys)
+        of_files.check_kinds(keys)
+        relation = self._rows(numbers, keys)
+        of_files.check_exact(keys, dict(zip(relation.columns, map(str, relation.types), strict=True)))
+        return relation
 
     @abstractmethod
     def _explained(self) -> AbstractContextManager[None]:
@@ -213,7 +226,7 @@ class InDuckDB(Table):
         self.require(features, option)
         group = None if groups is None else self.ranks(groups, "groups")
         with self._explained():
-            relation = self._rows(list(names.values()), features)
+            relation = self._keyed(list(names.values()), features)
             numbers = self._numbers(relation, names)
             relation = self.format.typed_keys(relation, features, option)
             told_apart = option in ("by", "drift", "items")  # by each value as it is written, as `groups` has them
@@ -238,7 +251,7 @@ class InDuckDB(Table):
         self.require(features, option)
         self._count_once(names)
         with self._explained():
-            relation = self._rows(list(names.values()), features)
+            relation = self._keyed(list(names.values()), features)
             numbers = self._numbers(relation, names)
             relation = self.format.typed_keys(relation, features, option)
             plain = self.pos_label is None and not self.format.text_numbers  # whole ones stay so: they add up faster
@@ -257,7 +270,7 @@ class InDuckDB(Table):
         import narwhals as nw
 
         with self._explained():
-            relation = self._rows([], [name])
+            relation = self._keyed([], [name])
             relation = self.format.typed_keys(relation, [name], option)
             keys = in_plain_arrow(relation.project(f"{quoted(name)} AS _s0"), option)
         from calibrant.tables.frames import in_arrow
@@ -339,7 +352,7 @@ class InDuckDB(Table):
 
     def _summable(self, names: Mapping[str, str], by: Sequence[str], option: str) -> tuple[Any, dict[str, str]]:
         """The rows to sum as a relation, and numbers in SQL."""
-        relation = self._rows(list(names.values()), by)
+        relation = self._keyed(list(names.values()), by)
         if self._within:
             start, stop = self._within
             relation = relation.limit(2**62 if stop is None else stop - start, offset=start)

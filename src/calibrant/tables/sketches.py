@@ -34,8 +34,10 @@ from calibrant.sketch.sketch import (
 )
 from calibrant.tables.duckdb import connect, lacks_memory
 from calibrant.tables.folders import StampedFiles, check_folder_columns, folder_columns, typed_folders
+from calibrant.tables.formats.base import types_in_duckdb
 from calibrant.tables.formats.parquet import check_pages
 from calibrant.tables.inputs import input_files, name_of, refuse_same_file
+from calibrant.tables.kinds import KeysOfFiles
 from calibrant.tables.table import FINE, BoolArray, Chosen, Table, take_as_distinct
 
 COLUMN, ROWS = "sketch", "n_rows"
@@ -58,6 +60,13 @@ def open_sketches(path: str) -> KeptSketches:
         which = f", such as {files[0]!r}" if files[0] != path else ""
         raise FileError("file", f"{path!r} holds no sketches{which}", allowed="calibrant sketch makes them of rows")
     return KeptSketches(path, files)
+
+
+def _keys_of_files(parts: Mapping[str, Any]) -> KeysOfFiles:
+    """The keys of several files, which are tables of Arrow by file, as their types are compared."""
+    connection = connect()
+    types = {file: types_in_duckdb(connection, part.schema, part.column_names) for file, part in parts.items()}
+    return KeysOfFiles(types, lambda file, name: connection.from_arrow(parts[file].select([name])))
 
 
 def _has_column(file: str) -> bool:
@@ -153,10 +162,14 @@ class KeptSketches(Table):
 
         with self.files.unchanged():
             parts = [self._keys_of(file) for file in self.files]
+        of_files = _keys_of_files(dict(zip(self.files, parts, strict=True)))
+        names = {name for part in parts for name in part.column_names}
+        of_files.check_kinds(names)
         try:
             table = pyarrow.concat_tables(parts, promote_options="permissive") if parts else pyarrow.table({})
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as problem:
             raise FileError("file", f"{self.path!r} holds keys of several types: {problem!s:.200}") from None
+        of_files.check_exact(names, types_in_duckdb(connect(), table.schema, names))
         for name, column in typed_folders(self.files, [len(part) for part in parts]).items():
             if name in table.column_names:
                 raise FileError("file", f"{name!r} is a column of the files and of their folders; rename one")

@@ -115,6 +115,14 @@ class Format:
         """File -> its columns -> their stored types, where files may differ in them and none may lack a column."""
         return {}
 
+    def key_types(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:  # noqa: ARG002
+        """File -> those of these columns that it has -> their types in DuckDB, where files may differ in them."""
+        return {}
+
+    def key_values(self, file: str, name: str) -> Any:
+        """A column of one file as a relation, where `key_types` tells its type."""
+        raise NotImplementedError
+
     def check_columns(self, names: Collection[str]) -> None:
         """Refuse files whose columns of these names are damaged."""
 
@@ -158,6 +166,31 @@ def scan_columns(files: Sequence[str], filesystem: Any, layout: Any) -> Scan:
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
         return Scan(whole)  # of columns that are asked for, `check_same` names the files that differ
     return Scan(whole.replace_schema(together))
+
+
+def types_in_duckdb(connection: Any, schema: Any, names: Collection[str]) -> dict[str, str]:
+    """Columns of a schema of Arrow that have one of these names, in any case -> their types in DuckDB.
+
+    Raises FileError if one holds decimals of more digits than DuckDB has.
+    """
+    import pyarrow
+
+    wanted = {name.casefold() for name in names}
+    for each in schema:
+        if each.name.casefold() in wanted and pyarrow.types.is_decimal256(each.type):
+            reason = f"column {each.name!r} holds decimals of {each.type.precision} digits; at most 38 are read exactly"
+            raise FileError("file", reason, allowed="write it with fewer digits, or as text")
+    some = without_halves(pyarrow.schema([each for each in schema if each.name.casefold() in wanted]))
+    relation = connection.from_arrow(some.empty_table()) if some.names else None
+    return {} if relation is None else dict(zip(some.names, map(str, relation.types), strict=True))
+
+
+def without_halves(schema: Any) -> Any:
+    """The schema of Arrow with single floats for half ones, which DuckDB does not have."""
+    import pyarrow
+
+    half, single = pyarrow.float16(), pyarrow.float32()
+    return pyarrow.schema([(each.name, single if each.type == half else each.type) for each in schema])
 
 
 def schemas(dataset: Any) -> dict[str, Any]:

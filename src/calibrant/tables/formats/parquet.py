@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.errors import FileError
-from calibrant.tables.duckdb import literal
-from calibrant.tables.formats.base import AGAIN, FILE, Format, Scan, scan_columns, sql_text
+from calibrant.tables.duckdb import literal, quoted
+from calibrant.tables.formats.base import (
+    AGAIN,
+    FILE,
+    Format,
+    Scan,
+    scan_columns,
+    sql_text,
+    types_in_duckdb,
+    without_halves,
+)
 
 
 class Parquet(Format):
@@ -58,6 +67,18 @@ class Parquet(Format):
     def types(self) -> dict[str, dict[str, str]]:
         """Names and stored types of each file's columns."""
         return {file: dict(names) for file, names in parquet_columns(self.connection, self.files).items()}
+
+    def key_types(self, names: Collection[str]) -> dict[str, dict[str, str]]:  # noqa: ARG002 - those left out cost none
+        """Types of each file's columns."""
+        relations = {file: self._alone(file) for file in self.files}
+        return {file: dict(zip(each.columns, map(str, each.types), strict=True)) for file, each in relations.items()}
+
+    def key_values(self, file: str, name: str) -> Any:
+        """A column of one file."""
+        return self._alone(file).select(quoted(name))
+
+    def _alone(self, file: str) -> Any:
+        return self.connection.read_parquet(literal(file), hive_partitioning=False)
 
     def check_columns(self, names: Collection[str]) -> None:
         """Look at the checksums of the pages of these columns."""
@@ -328,6 +349,14 @@ class Arrow(Format):
             table = table.append_column(FILE, files)
         return self.connection.from_arrow(table)
 
+    def key_types(self, names: Collection[str]) -> dict[str, dict[str, str]]:
+        """Types of each file's columns."""
+        return {file: types_in_duckdb(self.connection, arrow_reader(file).schema, names) for file in self.files}
+
+    def key_values(self, file: str, name: str) -> Any:
+        """A column of one file."""
+        return self.connection.from_arrow(_arrow_table([file], [name]))
+
     @classmethod
     def scan(cls, files: Sequence[str], filesystem: Any) -> Scan:
         """All files as one dataset."""
@@ -359,10 +388,8 @@ def _arrow_table(files: Sequence[str], columns: Collection[str]) -> Any:
     tables = [arrow_reader(file, columns).read_all() for file in files]
     tables = [table.select([name for name in columns if name in table.column_names]) for table in tables]
     table = pyarrow.concat_tables(tables, promote_options="permissive")
-    half, single = pyarrow.float16(), pyarrow.float32()  # DuckDB has no half floats
-    schema = pyarrow.schema([(f.name, single if f.type == half else f.type) for f in table.schema])
     table.validate(full=True)  # damaged offsets of texts would be followed
-    return table.cast(schema)
+    return table.cast(without_halves(table.schema))
 
 
 def arrow_source(file: str) -> Any:
