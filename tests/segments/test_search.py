@@ -3,6 +3,7 @@
 import datetime
 from dataclasses import replace
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -447,6 +448,21 @@ def test_identifiers_beyond_doubles_are_refused_and_certain_rows_are_told():
     found = find_segments(table, features=["s"], max_depth=1, min_rows=10, **options)
     assert found.impossible is not None
     assert found.impossible.summary() in found.summary()
+
+
+@pytest.mark.parametrize(("first", "kind"), [("9007199254740992", (38, 0)), ("0.100000000000000000", (20, 18))])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_decimals_that_are_one_double_are_refused_as_whole_numbers_are(first, kind, lazy):
+    from decimal import Decimal
+
+    first, last = Decimal(first), Decimal(first) + Decimal(1).scaleb(-kind[1])
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 400)
+    keys = pa.array([(first, last, Decimal(0))[k % 3] for k in range(400)], pa.decimal128(*kind))
+    table = pa.table({"y": (rng.random(400) < p).astype(int), "p": p, "id": keys})
+    table = duckdb.from_arrow(table) if lazy else table
+    with pytest.raises(InputError, match="'id' holds decimals that are one number as doubles"):
+        find_segments(table, y_true="y", y_prob="p", features=["id"], n_resamples=39)
 
 
 def test_long_texts_that_begin_alike_have_labels_of_their_own():

@@ -136,6 +136,8 @@ FAULTS = {
     "holds the values of y_prob, row by row": pa.array([0.25, 0.5, 0.75]),
     "holds whole numbers beyond 2**53, as identifiers do": pa.array([BIG, 1, 2]),
     "holds whole numbers beyond 2**53": pa.array([-BIG, 1, 2]),
+    "holds decimals that are one number as doubles": pa.array([decimal.Decimal(2**53 + k) for k in (0, 1, 9)]),
+    "holds decimals that are one number": pa.array([decimal.Decimal(f"0.1{k:018d}") for k in (0, 1, 10**17)]),
     "holds infinite numbers, or such as differ by more than doubles can say": pa.array([math.inf, 1.0, 2.0]),
     "holds infinite numbers": pa.array([-1.5e308, 1.5e308, 0.0]),
 }
@@ -155,6 +157,12 @@ def test_outcomes_may_be_asked_what_they_hold():
 
 def test_doubles_beyond_whole_numbers_are_no_identifiers():
     assert featured(pa.array([2.0**60, 1.0, 2.0])).pieces("f").high[-1] == 2.0**60
+
+
+def test_decimals_that_doubles_tell_apart_are_numbers(database):
+    """However many digits their type has, and how large they are."""
+    column = pa.array([decimal.Decimal(10**22), decimal.Decimal("1.5"), None], pa.decimal128(38, 10))
+    assert featured(column, there=database).pieces("f").high[-1] == 1e22
 
 
 def test_bad_rows_are_left_out_where_that_is_asked_for():

@@ -27,7 +27,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
 from calibrant.segments.request import Search
-from calibrant.tables.features import TELLING, TIMES, Featured
+from calibrant.tables.features import LONG, LONG_DECIMALS, SHORT, TELLING, TIMES, Featured
 
 T = TypeVar("T")
 MISSING = "is missing in every row"
@@ -145,12 +145,13 @@ def _numbers(name: str, column: Any) -> FloatArray:
     import pyarrow
 
     if pyarrow.types.is_integer(column.type) and _large(column):
-        raise unusable(
-            name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
-        )
-    if pyarrow.types.is_decimal(column.type):
+        raise unusable(name, LONG)
+    decimals = column if pyarrow.types.is_decimal(column.type) else None
+    if decimals is not None:
         column = column.cast(pyarrow.string())  # which is read as the nearest number; the cast of decimals is not
     values = column.cast(pyarrow.float64(), safe=False).to_numpy(**_copying(column))
+    if decimals is not None and _are_one(decimals, values):
+        raise unusable(name, LONG_DECIMALS)
     return np.asarray(values, np.float64) + 0.0  # minus zero as zero
 
 
@@ -175,6 +176,16 @@ def _large(column: Any) -> bool:
 
     ends = pc.min_max(column).as_py()
     return ends["max"] is not None and max(abs(ends["min"]), abs(ends["max"])) > 2**53
+
+
+def _are_one(decimals: Any, doubles: FloatArray) -> bool:
+    """Whether two decimals of a column are the same double."""
+    import pyarrow.compute as pc
+
+    known = doubles[~np.isnan(doubles)]
+    if np.abs(known).max(initial=0.0) * 10.0**decimals.type.scale < SHORT:
+        return False
+    return bool(pc.count_distinct(decimals).as_py() != np.unique(known).size)
 
 
 def _refuse_outcome(name: str, values: FloatArray, outcome: FloatArray | None) -> None:

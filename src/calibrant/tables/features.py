@@ -24,6 +24,10 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 TIMES = "holds times: pass what matters of them as a column, such as the day or the hour"
+LONG = "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
+LONG_DECIMALS = "holds decimals that are one number as doubles: pass them as text to tell them apart"
+SHORT = 1e15
+"""Whole numbers below it, over a power of ten, are told apart as doubles."""
 TELLING = 20
 """Rows in which two values agree with the outcome by more than coincidence."""
 MOST_VALUES = 1_000_000
@@ -133,13 +137,24 @@ class Featured:
                     name, f"holds the values of {argument}, row by row; errors are to be explained without"
                 )
         if self._schema[name].is_integer() and max(abs(low), abs(high)) > 2**53:
-            raise self._unusable(
-                name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
-            )
+            raise self._unusable(name, LONG)
+        if self._are_one(name, max(abs(low), abs(high))):
+            raise self._unusable(name, LONG_DECIMALS)
         if infinite or not math.isfinite(high - low):
             raise self._unusable(name, "holds infinite numbers, or such as differ by more than doubles can say")
         first = Pieces(np.array([low]) + 0.0, np.array([high]) + 0.0, np.array([int(count)]), int(n - count))
         return self.parted(name, first, np.zeros(1, np.int64))
+
+    def _are_one(self, name: str, largest: float) -> bool:
+        """Whether two decimals of a column are the same double."""
+        dtype = self._schema[name]
+        scale = getattr(dtype, "scale", 38)  # older narwhals do not say it
+        if dtype != nw.Decimal or largest * 10.0**scale < SHORT:
+            return False
+        column = nw.col(name)
+        rows = self._rows.filter(~column.is_null())
+        numbers = _here(rows.select(decimals=column.n_unique(), doubles=column.cast(nw.Float64).n_unique()))
+        return bool(numbers["decimals"][0] != numbers["doubles"][0])
 
     def parted(self, name: str, pieces: Pieces, which: IntArray) -> Pieces:
         """The same with these pieces cut into many, those of one value aside.
