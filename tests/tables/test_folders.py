@@ -4,11 +4,16 @@ import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.fs
+import pyarrow.parquet as pq
 import pytest
 
-from calibrant.door.errors import FileError
+from calibrant import CalibrationSketch
+from calibrant.door.errors import FileError, InputError
+from calibrant.drift.periods import RESOLUTION, periods_of_groups
 from calibrant.tables.duckdb import connect
+from calibrant.tables.entry import open_table
 from calibrant.tables.folders import StampedFiles, check_same, folder_columns, folder_types, typed_folders
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -52,7 +57,7 @@ def test_values_of_folders_have_the_type_that_all_of_them_have(values, kind, typ
 @pytest.mark.parametrize(
     "values",
     [
-        *(["2026-01-02"], ["2026-1-2"], ["2026-01-02 03:00:00"], ["2026-01-02 03:00"], ["2026-01-02T03:00:00Z"]),
+        *(["2026-01-02"], ["2026-1-2"], ["2026-01-02 03:00:00"], ["2026-01-02 03:00"], ["2026-01-02T03:00:00"]),
         *(
             ["2026-01-02 03%3A00", "2026-01-02 15%3A00"],
             ["2026%2D01%2D02"],
@@ -116,6 +121,59 @@ def test_files_have_the_columns_that_are_read(types, names, said):
         with pytest.raises(FileError) as refused:
             check_same(types, names)
         assert said in str(refused.value)
+
+
+ROWS = {"y": [0, 1] * 30, "p": [0.3, 0.6] * 30}
+
+
+def write_csv(path, shift):
+    rows = zip(ROWS["y"], ROWS["p"], strict=True)
+    path.with_suffix(".csv").write_text("y,p\n" + "".join(f"{y},{p + shift}\n" for y, p in rows))
+
+
+def write_json(path, shift):
+    rows = zip(ROWS["y"], ROWS["p"], strict=True)
+    path.with_suffix(".jsonl").write_text("".join(f'{{"y": {y}, "p": {p + shift}}}\n' for y, p in rows))
+
+
+def write_parquet(path, shift):
+    table = pa.table({"y": ROWS["y"], "p": [p + shift for p in ROWS["p"]]})
+    pq.write_table(table, path.with_suffix(".parquet"))
+
+
+def write_sketch(path, shift):
+    sketch = CalibrationSketch().update(ROWS["y"], [p + shift for p in ROWS["p"]])
+    path.with_suffix(".sketch").write_bytes(sketch.to_bytes())
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("write", [write_csv, write_json, write_parquet, write_sketch])
+@pytest.mark.parametrize(
+    ("values", "ordered"),
+    [
+        (["2026-01-02", "2026-1-2"], "two ways to write one period"),
+        (["2026-01-02 03:00", "2026-01-02 03:00:00"], "is not known|two ways to write one period"),
+        (["2026-01-02 03:00:00", "2026-01-02 03:00:00+02"], "is not known"),
+        (["2026-01-02 03:00:00Z", "2026-01-02 03:00:00+02:00"], None),
+        (["2026-01-02 03:00:00", "2026-01-02 03:00:00Z"], "is not known"),
+        (["-0", "0"], "two ways to write one period"),
+    ],
+    ids=str,
+)
+def test_folders_of_two_names_are_two_keys_and_no_offset_is_dropped(tmp_path, write, there, values, ordered):
+    for at, value in enumerate(values):
+        (tmp_path / f"k={value}").mkdir()
+        write(tmp_path / f"k={value}" / "a", at / 100)
+    if there and write in (write_json, write_sketch):
+        return  # are read from this machine only
+    table = open_table(str(tmp_path), filesystem=pyarrow.fs.LocalFileSystem() if there else None)
+    groups = table.groups({} if write is write_sketch else {"y_true": "y", "y_prob": "p"}, ["k"], RESOLUTION)
+    assert set(groups.keys["_s0"].to_list()) == set(values)
+    if ordered is None:
+        assert [each.period for each in periods_of_groups(groups, 0.05)] == values[::-1]
+    else:
+        with pytest.raises(InputError, match=ordered):
+            periods_of_groups(groups, 0.05)
 
 
 def stamped(folder, *names):

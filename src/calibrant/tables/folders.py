@@ -17,7 +17,7 @@ from calibrant.tables.duckdb import connect
 _DAY = r"\d{2,6}-\d{1,2}-\d{1,2}"
 _KINDS = {
     "DATE": re.compile(_DAY),
-    "TIMESTAMP": re.compile(_DAY + r"[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?"),
+    "TIMESTAMP": re.compile(_DAY + r"[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"),
     "BIGINT": re.compile(r"-?(0|[1-9]\d*)"),
 }
 """What the values of folders may be besides text, in the order in which DuckDB tries, and how it must be written."""
@@ -31,9 +31,10 @@ def folder_columns(files: Sequence[str]) -> list[str]:
 
 
 def folder_types(files: Sequence[str]) -> dict[str, str]:
-    """Column of a folder -> its type as DuckDB tells it from all values: DATE, TIMESTAMP, BIGINT or VARCHAR.
+    """Column of a folder -> the type of all its values: DATE, TIMESTAMP, BIGINT or VARCHAR.
 
-    A value with a percent sign is a text. A cast alone would take 007 for a number, and a time for its day.
+    A value with a percent sign is a text, as to DuckDB. So is a time with an offset, and so are all where two of them
+    are one date, time or number. A cast alone would take 007 for a number, and a time for its day.
     """
     values = _folder_values(files)
     return {name: next((kind for kind in _KINDS if _all_are(texts, kind)), "VARCHAR") for name, texts in values.items()}
@@ -58,11 +59,11 @@ def _folder_values(files: Sequence[str]) -> dict[str, list[str | None]]:
 
 
 def _all_are(texts: Sequence[str | None], kind: str) -> bool:
-    values = [text for text in texts if text is not None]
+    values = sorted({text for text in texts if text is not None})
     if not values or not all(_KINDS[kind].fullmatch(value) for value in values):
         return False
-    query = f"SELECT bool_and(TRY_CAST(t AS {kind}) IS NOT NULL) FROM (SELECT unnest(?) AS t)"
-    return bool(connect().execute(query, [values]).fetchall()[0][0])
+    query = f"SELECT count(DISTINCT TRY_CAST(t AS {kind})) FROM (SELECT unnest(?) AS t)"
+    return bool(connect().execute(query, [values]).fetchall()[0][0] == len(values))
 
 
 def check_folder_columns(files: Sequence[str], path: str) -> None:

@@ -85,6 +85,14 @@ class Format:
         return folder_columns(self.files) if self.reads_folders else []
 
     @property
+    def folders_in_sql(self) -> str:
+        """Options of DuckDB's readers that have the columns that folders stand for, or have none."""
+        if not self.folders:
+            return "hive_partitioning=false"
+        types = ", ".join(f"{sql_text(name)}: {kind}" for name, kind in folder_types(self.files).items())
+        return f"hive_partitioning=true, hive_types={{{types}}}"
+
+    @property
     def literals(self) -> list[str]:
         """The files as patterns that match them alone."""
         return [literal(file) for file in self.files]

@@ -37,8 +37,7 @@ class Parquet(Format):
 
     @cached_property
     def _relation(self) -> Any:
-        several = len(self.files) > 1
-        return self.connection.read_parquet(self.literals, union_by_name=several, hive_partitioning=bool(self.folders))
+        return self._in_sql(f"union_by_name={len(self.files) > 1}")
 
     @cached_property
     def columns(self) -> list[str]:
@@ -89,9 +88,11 @@ class Parquet(Format):
         """All rows, with every column; with the file of each as a query of its own."""
         if not with_file:
             return self._relation
+        return self._in_sql(f"union_by_name=true, filename={sql_text(FILE)}")
+
+    def _in_sql(self, options: str) -> Any:
         listed = ", ".join(map(sql_text, self.literals))
-        options = f"union_by_name=true, hive_partitioning={bool(self.folders)}, filename={sql_text(FILE)}"
-        return self.connection.sql(f"SELECT * FROM read_parquet([{listed}], {options})")
+        return self.connection.sql(f"SELECT * FROM read_parquet([{listed}], {options}, {self.folders_in_sql})")
 
     def refuse_damage(self, problem: Exception) -> None:  # noqa: ARG002
         """Refuse a file that begins as Parquet and does not end so."""

@@ -105,7 +105,7 @@ class Text(Format):
             (dialect, [file for file, _ in run])
             for dialect, run in groupby(zip(self.files, self.dialects, strict=True), lambda each: each[1])
         ]
-        folders = bool(self.folders)
+        folders = self.folders_in_sql
         parts = [f"SELECT * FROM {dialect.source(run, folders=folders, with_file=with_file)}" for dialect, run in runs]
         return self.connection.sql(selected(" UNION ALL BY NAME ".join(parts), [*names, FILE] if with_file else names))
 
@@ -185,7 +185,12 @@ class Dialect:
     header: tuple[str, ...] = ()
 
     def source(
-        self, files: Sequence[str], *, header: bool = True, folders: bool = False, with_file: bool = False
+        self,
+        files: Sequence[str],
+        *,
+        header: bool = True,
+        folders: str = "hive_partitioning=false",
+        with_file: bool = False,
     ) -> str:
         """A table in SQL: every column is text, for no sample of rows may decide its type."""
         named = f", filename={sql_text(FILE)}" if with_file else ""
@@ -195,7 +200,7 @@ class Dialect:
         line_end = f", new_line={sql_text(self.line_end)}" if self.line_end else ""
         return (
             f"read_csv([{listed}], auto_detect=false, delim={sql_text(self.delimiter)}, quote='\"', comment='', "
-            f"skip=0, escape={sql_text(self.escape)}{line_end}, header={header}, hive_partitioning={folders}{named}, "
+            f"skip=0, escape={sql_text(self.escape)}{line_end}, header={header}, {folders}{named}, "
             f"columns={{{types}}})"
         )
 
