@@ -230,13 +230,15 @@ def test_segments_of_weighted_and_of_sampled_rows_are_gated_by_their_weights():
 
 
 @pytest.mark.slow
-def test_rows_without_weight_make_no_segment():
+def test_rows_without_weight_make_no_segment_and_are_no_evidence():
     rows = drawn(1, off=0.4)
     first = sorted(set(rows["store"]))[0]
     request = GateRequest(y_true="y", y_prob="p", max_distance=0.1, by=("store",), sample_weight="w", max_weight=2.0)
     light = rows.assign(w=np.where(rows["store"] == first, 0.0, 1.0))
-    names = [each.name for each in check_opened(OpenedFrame(light), request, Listener()).checks]
-    assert f"store = {first}" not in names
+    checks = {each.name: each.result for each in check_opened(OpenedFrame(light), request, Listener()).checks}
+    silent = checks.pop(f"store = {first}")
+    assert (silent.n_rows, tuple(silent.lower_distance), silent.verdict) == (0, (0.0, 1.0), "undecided")
+    names = list(checks)
     assert len(names) == len(set(rows["store"]))  # the whole, and all others
     light["w"] *= np.random.default_rng(0).choice([1.0, 2.0], len(light))
     search = replace(request, by=(), find=("store",))
@@ -244,6 +246,60 @@ def test_rows_without_weight_make_no_segment():
         warnings.simplefilter("error")
         found = check_opened(OpenedFrame(light), search, Listener()).checks[1].result
     assert found.n_tested == len(names)  # all rows, and all other stores
+    n_silent = int((rows["store"] == first).sum())
+    assert found.weightless == (f"store = {first} ({n_silent:,} rows)",)
+
+
+@pytest.mark.parametrize("groups", [(), ("--groups", "patient")])
+def test_a_segment_without_weight_does_not_pass_and_every_output_names_it(tmp_path, groups):
+    n, rng = 4_000, np.random.default_rng(0)
+    p = rng.uniform(0.25, 0.75, n)
+    seg = np.where(np.arange(n) < 300, "z", "a")
+    y = np.where(seg == "z", p < 0.5, rng.random(n) < p) * 1
+    rows = pd.DataFrame({"y": y, "p": p, "seg": seg, "w": np.where(seg == "z", 0, 1), "patient": np.arange(n) // 2})
+    rows.to_csv(tmp_path / "z.csv", index=False)
+    junit, page = tmp_path / "j.xml", tmp_path / "m.md"
+    columns = [str(tmp_path / "z.csv"), "--y-true", "y", "--y-prob", "p", "--sample-weight", "w", *groups]
+    asked = [*columns, "--max-weight", "2", "--max-distance", "0.2"]
+    by = ["gate", *asked, "--by", "seg", "--junit", str(junit), "--summary", str(page)]
+    done = CliRunner().invoke(app, by)
+    words = "Segments not looked at: seg = z (300 rows); their rows have no weight."
+    assert done.exit_code == 3
+    assert done.stdout.startswith("UNDECIDED: of 3 checks 1 is undecided, 2 pass")
+    written = junit.read_text(), page.read_text()
+    assert all(words in said for said in (done.stdout, *written))
+    assert 'errors="1"' in written[0]
+    assert "| seg = z |" in written[1]
+    said = json.loads(CliRunner().invoke(app, [*by, "--json"]).stdout)
+    assert (said["verdict"], said["rows_needed"], said["premises"]["omissions"]) == ("undecided", None, [words])
+    # "beyond" is not shared with a check that can never say so
+    numbers = {each["name"]: each["lower_distance"] for each in said["checks"]}
+    rows.assign(seg="a").to_csv(tmp_path / "z.csv", index=False)
+    alone = json.loads(CliRunner().invoke(app, [*by, "--json"]).stdout)
+    assert alone["verdict"] == "within"
+    assert numbers["all rows"] == alone["checks"][0]["lower_distance"]
+
+
+@pytest.mark.parametrize("command", ["gate", "audit"])
+def test_a_search_names_segments_without_weight(tmp_path, command):
+    n, rng = 2_000, np.random.default_rng(0)
+    p, device = rng.uniform(0.25, 0.75, n), np.arange(n) % 2
+    seg = np.where(np.arange(n) < 300, "z", "a")
+    silent = (seg == "z") | ((device == 1) & (np.arange(n) < 700))
+    kind = np.where(np.arange(n) < 700, "m", "k")
+    rows = {"y": (rng.random(n) < p) * 1, "p": p, "seg": seg, "kind": kind, "device": device, "w": 1 - silent}
+    pd.DataFrame(rows).to_csv(tmp_path / "z.csv", index=False)
+    columns = [str(tmp_path / "z.csv"), "--y-true", "y", "--y-prob", "p", "--sample-weight", "w"]
+    asked = [*columns, *(["--max-weight", "1"] if command == "gate" else ["--resamples", "99"])]
+    names = ["seg = z (300 rows)", "kind = m and device = 1 (350 rows)"]  # and what refines the first not again
+    text, plain = (
+        CliRunner().invoke(app, [command, *asked, "--find", "seg,kind,device", *more]).stdout
+        for more in ([], ["--json"])
+    )
+    said = json.loads(plain)
+    found = said["checks"][-1] if command == "gate" else said["found_segments"]
+    assert found["weightless"] == names
+    assert f"segments not looked at: {', '.join(names)}; their rows have no weight" in " ".join(text.split())
 
 
 @pytest.mark.slow

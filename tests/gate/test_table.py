@@ -372,7 +372,7 @@ def test_all_checks_share_the_level_and_are_made_in_their_order(monkeypatch, ask
         "read_opened": lambda *_: (SimpleNamespace(), {}),
         "with_limit": lambda _read, request, _listener: request,
         "decided": decide,
-        "segments_to_gate": lambda *_: [("north", deciding), ("south", deciding)],
+        "segments_to_gate": lambda *_: ([("north", deciding), ("south", deciding)], {}),
         "_found": lambda _table, _names, _request, n: deciding(n),
         "_baseline": lambda *_: SimpleNamespace(side="before"),
         "_side": lambda _: "now",

@@ -23,6 +23,8 @@ NOT_SWAPPED = (
 """What is allowed, where more may be said of it to someone who sees a table."""
 
 NO_WEIGHT = "is zero in every row; at least one row needs weight"
+NO_WEIGHT_THERE = "their rows have no weight"
+"""Why nothing is known of some segments."""
 LIGHTEST, HEAVIEST = 1e-140, 1e140
 """Between them the largest weight must lie: its square, and sums of 2**53 such squares, are finite and not lost."""
 

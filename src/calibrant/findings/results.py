@@ -7,6 +7,7 @@ __all__ = ["Audit"]
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from calibrant.door.columns import NO_WEIGHT_THERE
 from calibrant.door.ends import in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import counted
@@ -14,7 +15,7 @@ from calibrant.findings.actions import short_action
 from calibrant.findings.catalogue import answer, sentences, state_in_words
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.record import AuditRecord, view
-from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, not_looked_at
+from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, weightless
 from calibrant.inference.bounds.gate import most_in_short
 
 if TYPE_CHECKING:
@@ -170,8 +171,8 @@ class Audit(AuditRecord):
         lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
         omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
         if self.weightless_segments:
-            why = "their rows have no weight" if self.followed is None else "no outcome of theirs is known"
-            omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; {why}.")
+            why = NO_WEIGHT_THERE if self.followed is None else "no outcome of theirs is known"
+            omissions.append(weightless(self.weightless_segments, why))
         if self.segments and not (self.rates or self.segments_tested):
             by_rows = self.followed is not None or self.sampling_fractions is not None
             omissions.append(f"Tests of segments: {NO_SEGMENT_TESTED if by_rows else CELLS_MIX_WEIGHTS}.")

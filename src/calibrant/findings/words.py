@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.door.coding import equalities, key_in_words
+from calibrant.door.columns import NO_WEIGHT_THERE
 from calibrant.door.ends import at_least, at_most, confidence, in_points, in_short, outwards, range_decimals
 from calibrant.door.values import counted, known_rows
 from calibrant.segments.request import MIN_ROWS
@@ -39,6 +40,11 @@ def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:
     rest = len(names) - _NAMED
     more = f" and {counted(rest, 'other')}" if rest > 0 else ""
     return f"{kind} not looked at: {', '.join(names[:_NAMED])}{more}"
+
+
+def weightless(names: Sequence[str], why: str = NO_WEIGHT_THERE) -> str:
+    """Name the segments of which nothing is known."""
+    return f"{not_looked_at(names, 'Segments')}; {why}."
 
 
 def sentence(words: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from calibrant.door.coding import equalities
 from calibrant.door.columns import IntArray, read_columns
+from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity, identities
 from calibrant.door.overlap import find_overlap
@@ -25,6 +26,7 @@ from calibrant.findings.faults import refuse_own_columns, roles_of, said_of
 from calibrant.findings.matching import Source, match_found, match_given, others_in_words
 from calibrant.findings.population import Size, in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
+from calibrant.findings.words import weightless
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
@@ -119,13 +121,17 @@ def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tupl
         classes_limit = request.max_distance
         request = with_limit(read, request, listener)
     listener.stage("Segments")
-    segments = segments_to_gate(table, names, request) if request.by else []
+    segments, silent = segments_to_gate(table, names, request) if request.by else ([], {})
     shares = 1 + len(segments) + (before is not None) + bool(request.find)
     listener.stage("Bounds")
     with named_as_in_table(table, names):
         checks = [decided(read, request, listener, shares, classes_limit)]
         for name, decide in segments:
             checks.append(Check(name, "segment", decide(shares)))
+        checks += [Check(name, "segment", _without_weight(request)) for name in silent]
+    if silent:
+        words = [f"{name} ({counted(n_rows, 'row')})" for name, n_rows in silent.items()]
+        listener.premise("omissions", (weightless(words),))
     if request.find:
         listener.stage("Finding segments")
         checks.append(Check("found segments", "found", _found(table, names, request, shares)))
@@ -340,8 +346,10 @@ Decide = Callable[[int], GateResult]
 """The gate of one segment, where "beyond" takes one of so many shares of the level."""
 
 
-def segments_to_gate(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
-    """Name of each segment and its gate, in the order of its values."""
+def segments_to_gate(
+    table: Table, names: Mapping[str, str], request: GateRequest
+) -> tuple[list[tuple[str, Decide]], dict[str, int]]:
+    """Name of each segment and its gate, in the order of its values, and the rows of those that have no weight."""
     columns = {argument: names[argument] for argument in _SEGMENTED if argument in names}
     if request.weighted:
         return _of_rows(table, columns if request.horizon is None else names, request)
@@ -349,10 +357,12 @@ def segments_to_gate(table: Table, names: Mapping[str, str], request: GateReques
     return [
         (name, partial(_gate_of_cells, replace(groups, index=groups.index[rows], cells=groups.cells[rows]), request))
         for name, rows in _parted(groups.keys, groups.index, request.by)
-    ]
+    ], {}
 
 
-def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
+def _of_rows(
+    table: Table, names: Mapping[str, str], request: GateRequest
+) -> tuple[list[tuple[str, Decide]], dict[str, int]]:
     sizes: dict[str, Size] = {}
     if request.horizon is not None:
         population = in_population(table, names, request, _keys(request), "by")
@@ -368,6 +378,7 @@ def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> li
     for name in sizes.keys() - parts.keys():
         problem = f"{name}: no outcome of its {counted(sizes[name].n_rows, 'row')} is known by the horizon"
         raise InputError("by", problem, allowed="take an earlier horizon, or leave these rows out of the file")
+    silent = {name: rows.size for name, rows in parts.items() if not weight[rows].any()}
     return [
         (
             name,
@@ -376,8 +387,17 @@ def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> li
             ),
         )
         for name, rows in parts.items()
-        if (weight[rows] != 0.0).any()  # rows without weight make no segment
-    ]
+        if name not in silent
+    ], silent
+
+
+def _without_weight(request: GateRequest) -> GateResult:
+    """Of a segment whose rows have no weight: they are no evidence, so its distance may be any, and none is proved."""
+    assert request.max_distance is not None
+    n_groups = None if request.groups is None else 0
+    return GateResult(
+        "undecided", request.max_distance, Interval(0.0, 1.0), request.level, 0, rows_needed=None, n_groups=n_groups
+    )
 
 
 def _keys(request: GateRequest) -> list[str]:

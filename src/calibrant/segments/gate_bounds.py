@@ -21,11 +21,19 @@ from calibrant.door.values import Result, counted, known_rows
 from calibrant.inference.bounds.gate import GateResult, asked, calibration_gate, calibration_gate_on_sample
 from calibrant.kernels import sketching
 from calibrant.segments.by_groups import ByGroups, ByRows
-from calibrant.segments.candidates import FollowedRows, SegmentCandidates, each_set, form, too_few_rows, units_of
+from calibrant.segments.candidates import (
+    FollowedRows,
+    SegmentCandidates,
+    each_set,
+    form,
+    too_few_rows,
+    units_of,
+    weightless,
+)
 from calibrant.segments.evidence import Totals, totals_of
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, Search
-from calibrant.segments.results import few_known_in_words
+from calibrant.segments.results import few_known_in_words, weightless_in_words
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
 from calibrant.segments.sums import RESOLUTION, CellBlock, Summed, TailSearch, summed_again, summed_to_search
 from calibrant.tables.table import Table
@@ -65,6 +73,7 @@ class OfRows:
     totals: Totals
     max_weight: float | None
     followed: FollowedRows | None = None
+    weightless: tuple[str, ...] = ()  # segments whose rows have no weight
 
     @classmethod
     def read(
@@ -90,7 +99,8 @@ class OfRows:
         depth = min(int(search.max_depth), len(features))
         candidates = form(units_of(alone, features), features, depth, search.min_rows, followed)
         most = None if most is None else most / read.largest  # as weights are in `rows`
-        return cls(rows, features, candidates, totals_of(rows, candidates), most, read.followed)
+        silent = weightless(rows, features, depth, search.min_rows, followed)
+        return cls(rows, features, candidates, totals_of(rows, candidates), most, read.followed, silent)
 
     @cached_property
     def n_unknown(self) -> IntArray:
@@ -196,6 +206,11 @@ class OfSums:
     @property
     def few_known(self) -> tuple[str, ...]:
         """None."""
+        return ()
+
+    @property
+    def weightless(self) -> tuple[str, ...]:
+        """None: weights are of rows that are read."""
         return ()
 
     def conditions(self, i: int) -> tuple[str, ...]:
@@ -350,6 +365,8 @@ class BoundedSegments(Result):
         Rows of the table besides, whose outcome at a horizon is not known; `rows_needed` has them.
     few_known : tuple of str
         Segments that are not among those formed, because too few of their outcomes are known.
+    weightless : tuple of str
+        Segments that are not among them, because their rows have no weight, and how many rows they have.
     """
 
     _parts = "beyond"
@@ -372,6 +389,7 @@ class BoundedSegments(Result):
     rows_needed: int | None = None
     n_unknown: int = 0
     few_known: tuple[str, ...] = ()
+    weightless: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """One sentence."""
@@ -379,6 +397,7 @@ class BoundedSegments(Result):
         made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
         made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
         made += f" ({few_known_in_words(self.few_known)})" if self.few_known else ""
+        made += f" ({weightless_in_words(self.weightless)})" if self.weightless else ""
         of, limit = f"{counted(self.n_tested, 'segment')} {made}", in_points(asked(self.max_distance))
         if self.verdict == "beyond":
             be = "is" if self.n_beyond == 1 else "are"
@@ -448,6 +467,7 @@ def bounded(source: OfRows | OfSums, max_depth: int, level: float, max_distance:
         together=tuple(pooled(source.labels)),
         n_unknown=int(source.n_unknown[0]),
         few_known=source.few_known,
+        weightless=source.weightless,
     )
     return bounds, ends
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrant.door.coding import pooled
-from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.columns import NO_WEIGHT_THERE, FloatArray, IntArray
 from calibrant.door.ends import Interval, as_points, at_most, confidence, in_points, in_short
 from calibrant.door.values import Result, counted, known_rows
 from calibrant.inference.testing.result import TestResult
@@ -162,6 +162,8 @@ class FoundSegments(TestResult):
         equal of fewer than 30 groups. 0 where that is so of all rows.
     few_known : tuple of str
         Combinations that are not among them, because of too few of their rows the outcome at a horizon is known.
+    weightless : tuple of str
+        Combinations that are not among them, because their rows have no weight, and how many rows they have.
     n_by_bound : int
         Tested segments in which they were seen in fewer groups. Random signs say nothing there. Only a proved bound can
         name them, which takes larger errors.
@@ -197,6 +199,7 @@ class FoundSegments(TestResult):
     n_few_groups: int = 0
     n_by_bound: int = 0
     few_known: tuple[str, ...] = ()
+    weightless: tuple[str, ...] = ()
     tested: FloatArray = field(default_factory=lambda: np.empty((0, 3)), compare=False, repr=False)
     made_of: tuple[tuple[tuple[int, int], ...], ...] = field(default=(), compare=False, repr=False)
 
@@ -217,7 +220,8 @@ class FoundSegments(TestResult):
                 f"{self.n_by_bound:,} {_be(self.n_by_bound)} tested by a bound alone, which sees large errors only"
             )
         scope += f"; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else ""
-        return f"{scope}; {few_known_in_words(self.few_known)}" if self.few_known else scope
+        scope += f"; {few_known_in_words(self.few_known)}" if self.few_known else ""
+        return f"{scope}; {weightless_in_words(self.weightless)}" if self.weightless else scope
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, all but `tested` and `made_of`."""
@@ -269,9 +273,17 @@ _NAMED = 3
 
 def few_known_in_words(names: tuple[str, ...]) -> str:
     """Say of which segments too few outcomes are known, of several the first."""
+    return f"too few outcomes are known to look at {_first(names)}"
+
+
+def weightless_in_words(names: tuple[str, ...]) -> str:
+    """Say in which segments no row has weight, of several the first."""
+    return f"segments not looked at: {_first(names)}; {NO_WEIGHT_THERE}"
+
+
+def _first(names: tuple[str, ...]) -> str:
     rest = len(names) - _NAMED
-    more = f" and {rest:,} more" if rest > 0 else ""
-    return f"too few outcomes are known to look at {', '.join(names[:_NAMED])}{more}"
+    return ", ".join(names[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def _be(number: int) -> str:

@@ -21,7 +21,7 @@ from calibrant.inference.testing.result import impossible_rows
 from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.by_groups import ByGroups, ByRows
-from calibrant.segments.candidates import FeatureLots, FollowedRows, SegmentCandidates, form, units_of
+from calibrant.segments.candidates import FeatureLots, FollowedRows, SegmentCandidates, form, units_of, weightless
 from calibrant.segments.evidence import Totals, holm, totals_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
@@ -165,6 +165,7 @@ def find_in_rows(
         premise=f"{rows.premise}, and predictions were not fitted to them",
         n_groups=rows.n_groups if followed is None else followed.n_groups,
         few_known=candidates.few_known,
+        weightless=weightless(rows, features, min(request.max_depth, len(features)), request.min_rows, followed),
         n_few_groups=candidates.n_few_groups,
         n_by_bound=search.n_by_bound if isinstance(search, ByGroups) else 0,
     )

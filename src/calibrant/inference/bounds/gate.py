@@ -117,6 +117,8 @@ class GateResult(Claim):
     def _more_rows(self) -> str:
         if self.verdict != "undecided":
             return ""
+        if not self.n_rows:
+            return " It rests on no row."
         if self.rows_needed is None:
             return f" It may be right at the limit, where no number of {self.tally.units} decides."
         rows = rows_to_collect(self)

@@ -80,6 +80,8 @@ class Tally:
 
 def needs(tally: Tally) -> str:
     """The clause, behind a proof, with the rows or groups that would decide."""
+    if not tally.number:
+        return "; it rests on no row"
     if not tally.needed:
         return f"; it may be right at the limit, where no number of {tally.units} decides"
     return f"; {rows_to_decide(tally)}"
