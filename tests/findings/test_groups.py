@@ -382,3 +382,46 @@ def test_the_groups_that_are_missing_are_counted_in_good_words(missing, words):
     worth = LEAST_GROUPS * n_groups / (n_groups + missing - 0.5)
     audit = SimpleNamespace(columns={"groups": "site"}, group_line=SimpleNamespace(worth=worth), n_groups=n_groups)
     assert _more_groups(audit) == words
+
+
+def heavy(of):
+    """60 groups, the 51st the heaviest, and what the command is to be told of rows of this kind."""
+    rng = np.random.default_rng(0)
+    n, p = 600, np.linspace(0.05, 0.95, 600)
+    group = np.repeat([f"G{k}" for k in range(60)], 10)
+    group[490:500] = "G50"  # which has the most rows
+    columns = {"p": p, "g": group}
+    if of == "trials":  # of the first ten groups no share of events reads as an outcome, nor its trials as one
+        count = np.where(np.arange(n) < 100, 2, 1)
+        count[n // 2] = 50
+        columns |= {
+            "y": rng.binomial(count, p) / count,
+            "tr": count,
+            "g": np.where(np.arange(n) == n // 2, "G50", group),
+        }
+        return pd.DataFrame(columns), ["--y-true", "y", "--trials", "tr"], 40
+    if of == "many trials":
+        columns |= {"y": rng.binomial(4, p) / 4, "tr": np.full(n, 4)}
+        return pd.DataFrame(columns), ["--y-true", "y", "--trials", "tr"], 60
+    if of == "followed":  # half of the rows before it left before the horizon
+        columns |= {"t": np.where(np.arange(n) % 2 & (np.arange(n) < 400), 0.5, 2.0), "e": np.zeros(n, int)}
+        return pd.DataFrame(columns), ["--time", "t", "--event", "e", "--horizon", "1"], 19.5
+    columns |= {"y": (rng.random(n) < p) * 1, "w": np.where(np.arange(n) % 3, 1.0, 2.0)}
+    frame = pd.DataFrame(columns)
+    frame.loc[[3, 50], "p"] = np.nan
+    frame.loc[[9, 200], "g"] = None
+    return frame, ["--y-true", "y", "--sample-weight", "w", "--exclude-bad"], 20
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("command", ["audit", "gate"])
+@pytest.mark.parametrize("of", ["trials", "many trials", "followed", "weights"])
+def test_the_group_that_weighs_too_much_is_the_one_that_is_named(tmp_path, kind, command, of):
+    """Also where the rows that were read are not all of the file's, or what is read as a weight is none."""
+    frame, asked, most = heavy(of)
+    path = tmp_path / f"rows.{kind}"
+    frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
+    more = ["--y-prob", "p", "--groups", "g", "--max-weight", str(most)]
+    done = CliRunner().invoke(app, [command, str(path), *asked, *more])
+    assert done.exit_code == 2, done.output
+    assert f"is {most}, but the group g = G50 weighs " in done.stderr

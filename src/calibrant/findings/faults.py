@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from calibrant.door.coding import condition
-from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
+from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED, IntArray
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.rows import WITHOUT_WEIGHTS
 from calibrant.tables.columns import WAYS_OF_WEIGHTS
@@ -49,15 +51,18 @@ def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
     return {argument: name for argument, name in columns.items() if not argument.startswith("strata")}
 
 
-def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> InputError:
-    """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
+def in_table(problem: InputError, table: Table, names: Mapping[str, str], groups: IntArray | None = None) -> InputError:
+    """The problem in the words of someone who sees the table: its column's name, and how rows are counted.
+
+    `groups` are the numbers of the groups of the rows that were read, some of which may have been left out.
+    """
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])
     if problem.argument == "max_weight":  # of no column
         message = problem.problem
-        if problem.row is not None and {"groups", "y_prob"} <= names.keys():
+        if problem.row is not None and groups is not None and names.get("y_prob") in table.columns:  # not of classes
             of_row = f"the group of row {problem.row} (from 0)"
-            message = message.replace(of_row, f"the group {_group_of(table, names, problem.row)}")
+            message = message.replace(of_row, f"the group {_group_of(table, names, int(groups[problem.row]))}")
         if table.n_files > 1:
             message = message.replace("(from 0)", f"({from_0(table.n_files)})")
         return InputError("max_weight", message, row=problem.row, allowed=problem.allowed)
@@ -67,12 +72,12 @@ def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> Inp
     return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
 
 
-def _group_of(table: Table, names: Mapping[str, str], row: int) -> str:
-    """The group of one of the rows that were read."""
-    column, arrays = names["groups"], {name: names[name] for name in names if name != "groups"}
-    frame = table.with_features(arrays, [column], "groups", exclude_bad=True, groups=column)
+def _group_of(table: Table, names: Mapping[str, str], number: int) -> str:
+    """The group of this number, in words."""
+    column = names["groups"]
+    frame = table.with_features({"y_prob": names["y_prob"]}, [column], "groups", exclude_bad=True, groups=column)
     assert frame.group is not None
-    return condition(column, frame.kept(frame.group >= 0).keys[column][row].as_py())
+    return condition(column, frame.keys[column][int(np.argmax(frame.group == number))].as_py())
 
 
 def _swapped(y_true: str, y_prob: str) -> InputError:

@@ -189,7 +189,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     try:
         columns, trials, rows = _given(read, request)
     except InputError as problem:
-        raise or_left_out(in_table(problem, table, read.names)) from None
+        raise or_left_out(in_table(problem, table, read.names, read.groups)) from None
     _check_drift(request, read.names, rows.rows)
     audit = audit_given(rows, request, title=request.title or table.name, progress=listener.stage)
     single = rows.sample.binary and read.sample_weight is None and request.sampling_fractions is None

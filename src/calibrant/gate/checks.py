@@ -117,14 +117,14 @@ def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tupl
         raise InputError(
             "by" if request.by else "baseline", "takes rows without weights, and the sketches hold weights"
         )
-    with named_as_in_table(table, names):
+    with named_as_in_table(table, names, read):
         classes_limit = request.max_distance
         request = with_limit(read, request, listener)
     listener.stage("Segments")
     segments, silent = segments_to_gate(table, names, request) if request.by else ([], {})
     shares = 1 + len(segments) + (before is not None) + bool(request.find)
     listener.stage("Bounds")
-    with named_as_in_table(table, names):
+    with named_as_in_table(table, names, read):
         checks = [decided(read, request, listener, shares, classes_limit)]
         for name, decide in segments:
             checks.append(Check(name, "segment", decide(shares)))

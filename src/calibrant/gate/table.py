@@ -56,7 +56,7 @@ def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     """The check of all rows of a table that is open."""
     read, names = read_opened(table, request, listener)
     listener.stage("Bounds")
-    with named_as_in_table(table, names):
+    with named_as_in_table(table, names, read):
         return decided(read, with_limit(read, request, listener), listener, classes_limit=request.max_distance)
 
 
@@ -101,12 +101,12 @@ def of_units(table: tables.Table, request: GateRequest) -> GateRequest:
 
 
 @contextmanager
-def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator[None]:
+def named_as_in_table(table: tables.Table, names: Mapping[str, str], read: Read | None = None) -> Iterator[None]:
     """A fault of a column is named in the table's words."""
     try:
         yield
     except InputError as problem:
-        raise or_left_out(in_table(problem, table, names)) from None
+        raise or_left_out(in_table(problem, table, names, getattr(read, "groups", None))) from None
 
 
 def read_opened(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
@@ -210,7 +210,7 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
     """The gate of what acting on the predictions loses, of a table that is open."""
     read, names = read_opened(table, request, listener)
     listener.stage("Bounds")
-    with named_as_in_table(table, names):
+    with named_as_in_table(table, names, read):
         if isinstance(read, CalibrationSketch):
             request.refuse("regret of sums")
             rows, _, _ = draws_of_cells(read.sample, read.moments(), None)
