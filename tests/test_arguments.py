@@ -152,8 +152,11 @@ def test_numbers_out_of_range_are_refused_right_beyond_it():
         with pytest.raises(InputError) as told:
             arguments.fraction(value, "share")
         assert told.value.allowed.removeprefix("it must lie strictly between 0 and 1").removeprefix("; ") == hint
-    assert [arguments.fraction(value, "share") for value in (1e-300, 1.0 - 2.0**-53)] == [1e-300, 1.0 - 2.0**-53]
-    assert [arguments.check_level(value) for value in (0.5, arguments.LEAST_LEVEL)] == [0.5, arguments.LEAST_LEVEL]
+    assert [arguments.fraction(value, "share") for value in (arguments.LEAST_SHARE, 0.999)] == [
+        arguments.LEAST_SHARE,
+        0.999,
+    ]
+    assert [arguments.check_level(value) for value in (0.5, arguments.LEAST_SHARE)] == [0.5, arguments.LEAST_SHARE]
     for level, hint in ((0.95, "0.05"), (95, "0.05"), (99.9, "0.001")):
         with pytest.raises(InputError, match=rf"For {level if level < 1 else level / 100:g} confidence pass {hint}$"):
             arguments.check_level(level)
@@ -161,7 +164,7 @@ def test_numbers_out_of_range_are_refused_right_beyond_it():
         with pytest.raises(InputError) as told:
             arguments.check_level(level)
         assert "alpha" not in told.value.allowed
-    for level in (0.5 + 1e-15, 1.0, 100.0, arguments.LEAST_LEVEL * (1.0 - 1e-15)):
+    for level in (0.5 + 1e-15, 1.0, 100.0, arguments.LEAST_SHARE * (1.0 - 1e-15)):
         with pytest.raises(InputError, match="level"):
             arguments.check_level(level)
     assert [arguments.power_of_two(value, "bins", 4, 64) for value in (4, 64)] == [4, 64]

@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 
 from calibrant import InputError, calibration_gate
 from calibrant.cli.app import app
-from calibrant.door.arguments import LEAST_LEVEL
+from calibrant.door.arguments import LEAST_SHARE
+from calibrant.door.request import AuditRequest
+from calibrant.gate.request import GateRequest
 from calibrant.lazily import MissingLibraryError, optional
 from tests.damage import P, Y
 
@@ -71,13 +73,43 @@ def test_far_days_and_long_durations(tmp_path, name, kind):
     ends_well(run("sketch", path, "--by", "key", "-o", tmp_path / "out.parquet"), 0)
 
 
-@pytest.mark.parametrize("level", [5e-324, 1e-310, LEAST_LEVEL / 2, LEAST_LEVEL])
+@pytest.mark.parametrize("level", [5e-324, 1e-310, LEAST_SHARE / 2, LEAST_SHARE])
 def test_a_tiny_level_is_refused_or_works(level):
-    if level >= LEAST_LEVEL:
+    if level >= LEAST_SHARE:
         assert calibration_gate(Y, P, max_distance=0.2, level=level).verdict == "undecided"
         return
     with pytest.raises(InputError, match=r"level: is .*e-.*; it must be at least 1e-100"):
         calibration_gate(Y, P, max_distance=0.2, level=level)
+
+
+SHARES = [
+    (GateRequest, ("max_distance", "max_regret", "max_worse", "threshold", "least_followed")),
+    (AuditRequest, ("max_distance", "threshold", "least_followed")),
+]
+
+
+@pytest.mark.parametrize("share", [5e-324, 1e-160, LEAST_SHARE / 2])
+@pytest.mark.parametrize(("request_of", "option"), [(each, name) for each, names in SHARES for name in names])
+def test_a_tiny_limit_is_refused(request_of, option, share):
+    with pytest.raises(InputError, match=rf"^{option}: is .*e-.*; it must be at least 1e-100"):
+        request_of(**{option: share})
+
+
+@pytest.mark.parametrize("share", ["1e-300", "1e-160", "1e-100"])
+def test_a_tiny_fraction_has_a_result_or_is_none(tmp_path, share):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"y_true": Y, "y_prob": P}), path)
+    done = run(*QUICK, path, "--sampling-fractions", f"0:{share},1:1")
+    assert done.exit_code == (0 if share == "1e-100" else 2)
+    assert share == "1e-100" or f"outcome 0 is {share}; each must be at least 1e-100" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["audit", "gate"])
+@pytest.mark.parametrize(("limit", "codes"), [("1e-160", (2,)), (str(LEAST_SHARE), (0, 1, 3))])
+def test_a_tiny_limit_has_a_result_or_is_no_limit(tmp_path, command, limit, codes):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"y_true": Y, "y_prob": P}), path)
+    ends_well(run(*([command] if command == "gate" else QUICK), path, "--max-distance", limit), *codes)
 
 
 @pytest.mark.parametrize("where", ["first", "later"])

@@ -147,10 +147,10 @@ def test_a_confidence_in_place_of_a_level_is_told_as_the_level_that_it_leaves(le
 
 
 def test_levels_reach_from_the_least_to_one_half():
-    for level in (arguments.LEAST_LEVEL, 0.5):
+    for level in (arguments.LEAST_SHARE, 0.5):
         assert arguments.check_level(level) == level
-    with pytest.raises(InputError, match=f"^level: .*at least {arguments.LEAST_LEVEL:g}"):
-        arguments.check_level(arguments.LEAST_LEVEL / 2.0)
+    with pytest.raises(InputError, match=f"^level: .*at least {arguments.LEAST_SHARE:g}"):
+        arguments.check_level(arguments.LEAST_SHARE / 2.0)
     for level in (100, 120.0, 0, -1, True):
         with pytest.raises(InputError, match=r"^level: ") as told:
             arguments.check_level(level)

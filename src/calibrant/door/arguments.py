@@ -23,8 +23,8 @@ RandomState = int | np.random.Generator | None
 MOST_RESAMPLES = 1_000_000
 """Results of all resamples are kept in memory."""
 
-LEAST_LEVEL = 1e-100
-"""Bounds divide a level among them: below the least double there would be nothing to divide."""
+LEAST_SHARE = 1e-100
+"""Bounds divide a level among them, and by the square of a limit: below the least double nothing would be left."""
 
 N_RESAMPLES = 999
 """Resamples where nothing else is asked for: p-values then are whole thousandths."""
@@ -114,12 +114,14 @@ def between(value: float, name: str, low: float, high: float) -> float:
 
 
 def fraction(value: float, name: str) -> float:
-    """Return a number strictly between 0 and 1."""
+    """Return a number strictly between 0 and 1, and not below what a square of it needs."""
     number = _real(value)
     if number is None or not 0.0 < number < 1.0:
         raise InputError(
             name, f"is {value!r:.40}", allowed=f"it must lie strictly between 0 and 1{_of_percent(number)}"
         )
+    if number < LEAST_SHARE:
+        raise InputError(name, f"is {number:g}", allowed=f"it must be at least {LEAST_SHARE:g}")
     return number
 
 
@@ -142,10 +144,7 @@ def check_level(level: float) -> float:
         sure = level if level < 1.0 else level / 100.0
         hint = f". For {sure:g} confidence pass {1.0 - sure:.6g}" if 0.5 < sure < 1.0 else ""
         raise InputError("level", f"is {level:g}", allowed=f"it is alpha, the probability of error, at most 0.5{hint}")
-    number = fraction(level, "level")
-    if number < LEAST_LEVEL:
-        raise InputError("level", f"is {number:g}", allowed=f"it must be at least {LEAST_LEVEL:g}")
-    return number
+    return fraction(level, "level")
 
 
 def check_number(n_resamples: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.arguments import LEAST_SHARE
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.sample import Sample
@@ -16,7 +17,6 @@ from calibrant.door.special import expit
 
 LEAST_EFFECTIVE = 10.0
 """Kish's effective rows of an outcome that a joint redraw needs (docs/reproductions/weighted-levels.md)."""
-_LEAST_SHARE = 1e-100  # of rows that were kept: squares of weights, which are one over it, are finite
 _SAME = 1e-9  # of a weight: what rounding makes of one value
 _SUMMED = 1e-11  # of a sum of squares, the same
 _LEAST, _MOST = 5e-324, 1.0 - 2.0**-53
@@ -59,9 +59,9 @@ class SamplingFractions:
                     f"of the outcome {outcome:g} is {share:g}; a share that was kept lies above 0, and is at most 1"
                 )
                 raise InputError(name, problem, allowed=_WAYS)
-            if share < _LEAST_SHARE:
-                problem = f"of the outcome {outcome:g} is {share:g}, and {_LEAST_SHARE:g} is the least"
-                raise InputError(name, problem, allowed=_WAYS)
+            if share < LEAST_SHARE:  # the square of a weight would be beyond all doubles
+                problem = f"of the outcome {outcome:g} is {share:g}"
+                raise InputError(name, problem, allowed=f"each must be at least {LEAST_SHARE:g}")
         return cls(values[0.0], values[1.0])
 
     @classmethod
