@@ -323,5 +323,5 @@ def test_odds_are_plainly_off_threefold_where_two_standard_errors_are_left(event
 
 def test_a_share_whose_weights_have_no_finite_squares_is_refused():
     assert SamplingFractions.read("0:1e-100,1:1").without == 1e-100
-    with pytest.raises(InputError, match="sampling_fractions: of the outcome 0 is 1e-101; each must be at least 1e-100"):
+    with pytest.raises(InputError, match="of the outcome 0 is 1e-101; each must be at least 1e-100"):
         SamplingFractions.read("0:1e-101,1:1")
