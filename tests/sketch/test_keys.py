@@ -12,6 +12,7 @@ import pytest
 
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+from calibrant.drift.periods import calibration_drift
 from calibrant.segments.by_column import calibration_by_segment
 
 NAMES = {"y_true": "y", "y_prob": "p", "by": "g"}
@@ -60,6 +61,26 @@ def test_keys_of_pandas(column, wanted):
 def test_keys_of_several_kinds_are_refused(column):
     with pytest.raises(InputError, match=r"^by: names the column 'g'"):
         keys(pd.DataFrame({"y": Y, "p": P, "g": pd.Series(column, dtype=object)}))
+
+
+@pytest.mark.parametrize("road", ["pyarrow", "polars", "lazy", "duckdb"])
+@pytest.mark.parametrize("step", [1, 1000])
+def test_times_of_day_are_kept_to_the_microsecond_and_finer_ones_refused(road, step):
+    """Python's times of day have no nanoseconds: two segments had one name, and two periods one place."""
+    nanoseconds = np.array([0, step, 2 * step, 3_600_000_000_000])
+    table = pa.table({"y": Y, "p": P, "g": pa.array(nanoseconds, pa.time64("ns"))})
+    frame = {
+        "pyarrow": table,
+        "polars": pl.from_arrow(table),
+        "lazy": pl.from_arrow(table).lazy(),
+        "duckdb": duckdb.connect().from_arrow(table),
+    }[road]
+    for call in (calibration_by_segment, calibration_drift):
+        if step == 1000:
+            assert len(call(frame, **NAMES)) == 4
+        else:
+            with pytest.raises(InputError, match=r"^by: names a column of times of day with nanoseconds"):
+                call(frame, **NAMES)
 
 
 def test_the_first_bad_row_is_the_first_of_any_kind():

@@ -172,6 +172,9 @@ def without_signs(column: Any) -> Any:
     return pc.add(pc.if_else(pc.is_nan(column), pyarrow.scalar(None, column.type), column), 0)
 
 
+_OTHERWISE = "write them as text or numbers"
+
+
 def refuse_far(keys: Any, option: str) -> None:
     """Refuse days, times and durations that Python has no value for; `option` is who named the column.
 
@@ -182,6 +185,11 @@ def refuse_far(keys: Any, option: str) -> None:
 
     for name in keys.columns:
         column = keys[name].to_arrow()
+        if column.type == pyarrow.time64("ns"):
+            nanoseconds = column.drop_null().cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
+            if (nanoseconds % 1000).any():
+                reason = "names a column of times of day with nanoseconds, which Python does not tell apart"
+                raise InputError(option, reason, allowed=_OTHERWISE)
         if pyarrow.types.is_temporal(column.type):
             whole = pyarrow.types.is_duration(column.type)  # of which it tells no ends
             ends = pc.min_max(column.cast(pyarrow.int64()) if whole else column)
@@ -189,7 +197,7 @@ def refuse_far(keys: Any, option: str) -> None:
                 pyarrow.array([*ends.values()]).cast(column.type).to_pylist()
             except (OverflowError, ValueError):
                 reason = "names a column of dates or times outside the years 1 to 9999, or of durations as long"
-                raise InputError(option, reason, allowed="write them as text or numbers") from None
+                raise InputError(option, reason, allowed=_OTHERWISE) from None
 
 
 def ranks_of(keys: Any) -> IntArray:
