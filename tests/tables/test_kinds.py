@@ -143,6 +143,28 @@ def test_no_key_is_read_in_the_zone_of_the_machine(tmp_path, zoned, bare):
         open_table(str(tmp_path)).groups(NAMES, ["k"], 64)
 
 
+@pytest.mark.parametrize("road", ["parquet", "feather", "file system", "dataset"])
+@pytest.mark.parametrize("column", ["k", "p"])
+def test_decimals_of_very_many_digits_are_no_damage_and_are_refused_by_name(tmp_path, road, column):
+    """DuckDB reads them as doubles, which do not tell them apart."""
+    table = pa.table({"y": [0, 1], "p": [0.3, 0.6], "k": [1, 2]})
+    values = pa.array([decimal.Decimal("0.25"), decimal.Decimal("0.5")], pa.decimal256(50, 2))
+    table = table.set_column(table.column_names.index(column), column, values)
+    path = str(tmp_path / ("a.feather" if road == "feather" else "a.parquet"))
+    (feather if road == "feather" else pq.write_table)(table, path)
+    there = pyarrow.fs.LocalFileSystem() if road == "file system" else None
+    opened = open_table(ds.dataset(path) if road == "dataset" else path, filesystem=there)
+    with pytest.raises(InputError, match=f"column '{column}' holds decimals of 50 digits; at most 38 are read exactly"):
+        opened.groups(NAMES, ["k"], 64)
+
+
+def test_decimals_of_few_digits_are_read_however_wide_arrow_keeps_them(tmp_path):
+    few = pa.array([decimal.Decimal("0.25"), decimal.Decimal("0.5")], pa.decimal256(20, 2))
+    write(tmp_path, "parquet", few, few)
+    found = open_table(str(tmp_path), distinct=True).groups(NAMES, ["k"], 64)
+    assert set(found.keys["_s0"].to_list()) == set(few.to_pylist())
+
+
 def test_a_column_that_is_not_asked_for_may_be_of_any_types(tmp_path):
     write(tmp_path, "parquet", pa.array(["x"]), pa.array([2**53 + 1]))
     assert len(open_table(str(tmp_path)).read(**NAMES).y_prob) == 2

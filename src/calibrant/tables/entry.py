@@ -19,7 +19,14 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.columns import same_names
 from calibrant.tables.duckdb import lacks_memory, shortened
 from calibrant.tables.folders import StampedFiles, check_folder_columns, check_same, folder_columns
-from calibrant.tables.formats.base import as_read, is_compressed, schemas, types_in_duckdb, without_halves
+from calibrant.tables.formats.base import (
+    as_read,
+    is_compressed,
+    refuse_long_decimals,
+    schemas,
+    types_in_duckdb,
+    without_halves,
+)
 from calibrant.tables.formats.json_rows import harness_items, is_harness_log, read_harness_log
 from calibrant.tables.formats.registry import FORMATS, format_of_all, format_of_dataset, looks_like
 from calibrant.tables.identities import NOTHING, Begun, Ordered, hashed, ids_of, ordered, suspects, together
@@ -506,6 +513,7 @@ class OpenedDataset(InDuckDB):
         if len(self.files) > 1:
             check_same(self._held, [name for name in numbers if name not in self._folders])
         schema = self._dataset.schema
+        refuse_long_decimals(schema, [*numbers, *keys])
         half = pyarrow.float16()  # which DuckDB does not have
         if not any(schema.field(name).type == half for name in (*numbers, *keys)):
             return self._connection.from_arrow(self._dataset)

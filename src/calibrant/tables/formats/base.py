@@ -183,14 +183,30 @@ def types_in_duckdb(connection: Any, schema: Any, names: Collection[str]) -> dic
     """
     import pyarrow
 
+    refuse_long_decimals(schema, names)
     wanted = {name.casefold() for name in names}
-    for each in schema:
-        if each.name.casefold() in wanted and pyarrow.types.is_decimal256(each.type):
-            reason = f"column {each.name!r} holds decimals of {each.type.precision} digits; at most 38 are read exactly"
-            raise FileError("file", reason, allowed="write it with fewer digits, or as text")
     some = without_halves(pyarrow.schema([each for each in schema if each.name.casefold() in wanted]))
     relation = connection.from_arrow(some.empty_table()) if some.names else None
     return {} if relation is None else dict(zip(some.names, map(str, relation.types), strict=True))
+
+
+_MOST_DIGITS = 38  # of a decimal in DuckDB
+
+
+def refuse_long_decimals(schema: Any, names: Collection[str]) -> None:
+    """Refuse decimals of more digits than DuckDB has, which reads them as doubles or not at all.
+
+    Raises FileError if one of these columns, in any case, holds such.
+    """
+    import pyarrow
+
+    wanted = {name.casefold() for name in names}
+    for each in schema:
+        digits = each.type.precision if pyarrow.types.is_decimal(each.type) else 0
+        if each.name.casefold() in wanted and digits > _MOST_DIGITS:
+            most = f"at most {_MOST_DIGITS} are read exactly"
+            reason = f"column {each.name!r} holds decimals of {digits} digits; {most}"
+            raise FileError("file", reason, allowed="write it with fewer digits, or as text")
 
 
 def without_halves(schema: Any) -> Any:

@@ -19,6 +19,7 @@ from calibrant.tables.formats.base import (
     FILE,
     Format,
     Scan,
+    refuse_long_decimals,
     scan_columns,
     sql_text,
     types_in_duckdb,
@@ -136,7 +137,7 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
     """Look at the types of the columns of a Parquet file that are read, and at its pages' checksums, if it has any.
 
     Where the pages begin is asked of DuckDB: of a damaged file pyarrow's answer to that ends the process. Raises
-    FileError if types contradict one another, or a checksum does not hold.
+    FileError if types contradict one another, DuckDB lacks one, or a checksum does not hold.
     """
     import pyarrow
     import pyarrow.parquet
@@ -144,6 +145,7 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
     with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as reader:
         paths = [reader.schema.column(i).path for i in range(len(reader.schema))]
         leaves = _leaves_of(columns, paths)
+        refuse_long_decimals(reader.schema_arrow, columns)
         begins, kinds = _chunks(connection, file)
         _check_types(connection, file, reader, columns, kinds)
         if not any(_has_checksum(file, begins[at]) for at in leaves if at in begins):
@@ -349,6 +351,11 @@ class Arrow(Format):
             files = pyarrow.array(np.repeat(np.array(self.files, dtype=object), counts), pyarrow.string())
             table = table.append_column(FILE, files)
         return self.connection.from_arrow(table)
+
+    def check_columns(self, names: Collection[str]) -> None:
+        """Refuse types that DuckDB does not have."""
+        for file in self.files:
+            refuse_long_decimals(arrow_reader(file).schema, names)
 
     def key_types(self, names: Collection[str]) -> dict[str, dict[str, str]]:
         """Types of each file's columns."""
