@@ -253,6 +253,7 @@ def _missing(key: Any) -> bool:
 
 _WHOLE = re.compile(r"([+-]?\d+)(\.0*)?")
 _NUMBER = re.compile(r"\d+")
+_FINE = re.compile(r"[.,]\d{6}(\d+)")
 _YEAR = re.compile(r"(19|20|21)\d\d")
 # Words before a number that count forwards, and no sign that could be a minus: "t-1" comes after "t-2". Any other text,
 # and any behind the number, may turn the order round: "lag 1", "9 days ago".
@@ -299,7 +300,13 @@ def _iso(texts: Sequence[str]) -> list[Any] | None:
     except ValueError:
         return None
     zones = {time.tzinfo is not None for time in times}
-    return times if len(zones) == 1 else None
+    return list(zip(times, map(_below_microseconds, texts), strict=True)) if len(zones) == 1 else None
+
+
+def _below_microseconds(text: str) -> str:
+    """Digits of a second that Python's times do not have, in an order in which they count as numbers."""
+    digits = _FINE.search(text)
+    return digits[1].rstrip("0") if digits else ""
 
 
 def _numbers_in_a_pattern(texts: Sequence[str]) -> list[Any] | None:
@@ -323,7 +330,9 @@ def _from_the_year(numbers: Sequence[list[str]], between: Sequence[str]) -> list
     if not _BEFORE_YEAR.fullmatch(first) or not all(_BETWEEN.fullmatch(piece) for piece in inner):
         return None
     # "2026.5" may be May or the middle of the year; an offset from UTC at the end is no part of the order.
-    fraction = between == ["", ".", ""] and len({len(row[1]) for row in numbers}) > 1
+    year = between == ["", ".", ""]
+    points = [at for at, piece in enumerate(inner) if piece in (".", ",") and (year or ":" in inner[:at])]
+    fraction = any(len({len(row[at + 1]) for row in numbers}) > 1 for at in points)
     offset = ":" in inner and "-" in inner[inner.index(":") :]
     return None if fraction or offset else [tuple(map(int, row)) for row in numbers]
 
