@@ -5,12 +5,15 @@ import decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from calibrant import InputError, audit_table
+from calibrant.cli.app import app
 from calibrant.tables.entry import open_table
 from calibrant.tables.sketches import open_sketches, write_rows
 
@@ -163,6 +166,32 @@ def test_decimals_of_few_digits_are_read_however_wide_arrow_keeps_them(tmp_path)
     write(tmp_path, "parquet", few, few)
     found = open_table(str(tmp_path), distinct=True).groups(NAMES, ["k"], 64)
     assert set(found.keys["_s0"].to_list()) == set(few.to_pylist())
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
+@pytest.mark.parametrize("others", [1, 2])
+def test_files_that_lack_a_column_of_keys_are_named(tmp_path, ending, others):
+    """The rows of these are missing keys, which may be meant or a column that was forgotten."""
+    for at in range(1 + others):
+        p = np.random.default_rng(at).random(60).round(3)
+        table = pa.table({"y": (p > 0.4).astype(int), "p": p, "k": ["x"] * 60})
+        put = {"parquet": pq.write_table, "csv": pyarrow.csv.write_csv, "feather": feather}[ending]
+        put(table.drop(["k"]) if at else table, tmp_path / f"{at}.{ending}")
+    first = str(tmp_path / f"1.{ending}")
+    said = f"{first!r} has no column 'k'; it is missing in its rows."
+    if others > 1:
+        said = f"2 files, such as {first!r}, have no column 'k'; it is missing in their rows."
+    options = [str(tmp_path), "--y-true", "y", "--y-prob", "p"]
+    gated, audited, plain = (
+        CliRunner().invoke(app, [command, *options, *asked])
+        for command, asked in (("gate", ["--by", "k"]), ("audit", ["--by", "k"]), ("gate", []))
+    )
+    assert said in gated.output
+    assert "k = (missing)" in gated.output
+    assert said in audited.output
+    assert "column 'k'" not in plain.output
+    kept = tmp_path / "kept.parquet"
+    assert said in CliRunner().invoke(app, ["sketch", *options, "--by", "k", "-o", str(kept)]).output
 
 
 def test_a_column_that_is_not_asked_for_may_be_of_any_types(tmp_path):

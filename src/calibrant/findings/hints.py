@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Followed, left_out
-from calibrant.door.request import CalibrationRequest
+from calibrant.door.request import CalibrationRequest, Listener
 from calibrant.findings.faults import roles_of
 from calibrant.segments.request import EVERY, Search
 from calibrant.tables.columns import (
@@ -144,6 +144,19 @@ def _strata(
         return f"{sooner} than at others: say --strata {','.join(several)} (in Python strata={python})."
     early = f"too few of some are followed to {followed.horizon:g}"
     return f"{sooner}, and {early}. Take an earlier horizon, and name {found[0]} (strata)." if found else None
+
+
+def say_lacking(table: Table, keys: Sequence[str], listener: Listener) -> None:
+    """Say which files have no column of keys that others have: it is missing in their rows."""
+    files = table.columns_of_files() if keys else {}
+    held = {file: {name.strip().casefold() for name in names} for file, names in files.items()}
+    for key in keys:
+        lacking = [file for file, names in held.items() if key.casefold() not in names]
+        if 0 < len(lacking) < len(held):
+            first = repr(lacking[0])
+            one = len(lacking) == 1
+            which = f"{first} has" if one else f"{len(lacking):,} files, such as {first}, have"
+            listener.note(f"{which} no column {key!r}; it is missing in {'its' if one else 'their'} rows.")
 
 
 def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *, exclude_bad: bool) -> tuple[str, ...]:

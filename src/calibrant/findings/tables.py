@@ -23,7 +23,7 @@ from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.faults import in_table, of_columns, or_left_out, or_several, refuse_own_columns, roles_of
-from calibrant.findings.hints import hints_of, searchable
+from calibrant.findings.hints import hints_of, say_lacking, searchable
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.tally import of_followed
 from calibrant.lazily import EXTRAS, optional
@@ -105,6 +105,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     table.row_keys = (*request.by, *([request.drift] if request.drift else []))
     if table.n_files > 1:
         listener.note(f"{table.n_files:,} files are read as one table.")
+    say_lacking(table, (*request.by, *request.find), listener)
     harness = is_harness_log(table, request.y_true, request.y_prob)
     request.refuse(*kinds_of(table, request.y_true, request.y_prob))
     classes = None if harness else table.choose_classes(request.y_prob)
@@ -689,6 +690,7 @@ def keep_rows(
     listener.stage("Reading")
     table.require(request.by, "by")
     table.row_keys = request.by
+    say_lacking(table, request.by, listener)
     columns = table.choose(**request.columns)
     refuse_own_columns(columns.names, by=request.by)
     say_guessed(columns.names, columns.guessed, listener.note)

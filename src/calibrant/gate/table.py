@@ -21,7 +21,7 @@ from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.dispersion import varies_together
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
-from calibrant.findings.hints import hints_of, searchable
+from calibrant.findings.hints import hints_of, say_lacking, searchable
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
     is_harness_log,
@@ -114,6 +114,7 @@ def read_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     table.dependent = request.groups is not None
     table.row_keys = request.by
     read, names = _read(table, request, listener)
+    say_lacking(table, (*request.by, *request.find), listener)
     if names and not is_harness_log(table, request.y_true, request.y_prob):
         _say_hints(table, read, names, request, listener)
         _say_not_looked_at(table, names, request, listener)

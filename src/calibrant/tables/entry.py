@@ -236,6 +236,13 @@ class OpenedFile(InDuckDB):
                 twins |= same_names([*header, *folders], len(folders))
             return twins
 
+    def columns_of_files(self) -> Mapping[str, Sequence[str]]:
+        """File -> names of its own columns, of several files."""
+        if len(self.files) < 2:
+            return {}
+        with self._explained():
+            return dict(zip(self.files, self._reader.headers, strict=True))
+
     def read(self, *, exclude_bad: bool = False, groups: str | None = None, **request: Any) -> Columns:
         """Read outcomes, predictions and weights; samples of lm-evaluation-harness where no column is asked for."""
         if self.is_harness_log and request.get("y_true") is None and request.get("y_prob") is None:
@@ -496,6 +503,13 @@ class OpenedDataset(InDuckDB):
                 if any(name.casefold() in map(str.casefold, each) for each in self._held.values()):
                     twins.setdefault(name.strip().casefold(), [name]).append(f"{name} (of the folders)")
         return twins
+
+    def columns_of_files(self) -> Mapping[str, Sequence[str]]:
+        """File -> names of its own columns, of several files."""
+        if len(self.files) < 2:
+            return {}
+        with self._explained():
+            return {file: list(columns) for file, columns in self._held.items()}
 
     @cached_property
     def _held(self) -> dict[str, dict[str, str]]:

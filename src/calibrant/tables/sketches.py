@@ -176,6 +176,10 @@ class KeptSketches(Table):
             table = table.append_column(name, column)
         return table
 
+    def columns_of_files(self) -> Mapping[str, Sequence[str]]:
+        """File -> names of its own keys."""
+        return {file: self._keys_of(file).column_names for file in self.files}
+
     def _keys_of(self, file: str) -> Any:
         """Keys of the sketches in one file, which has a row for each."""
         import pyarrow

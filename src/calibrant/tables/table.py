@@ -196,6 +196,10 @@ class Table(ABC):
         """File -> fingerprint, by which it is known again under any name until it is written to."""
         return {}
 
+    def columns_of_files(self) -> Mapping[str, Sequence[str]]:
+        """File -> names of its own columns, where there are several files and one may lack what others have."""
+        return {}
+
     def check(self, request: AuditRequest) -> None:  # noqa: B027 - most can sum all that is asked for
         """Refuse what a table that is summed cannot answer. InputError naming the option."""
 
