@@ -209,8 +209,52 @@ def test_sums_with_weights_are_in_no_segments(tmp_path):
     days = [CalibrationSketch().update(Y[each], V[each], sample_weight=V[each] + 1.0) for each in (FIRST, LAST)]
     held = {"sketch": [each.to_bytes() for each in days], "n_rows": [60, 60], "day": ["a", "b"]}
     pd.DataFrame(held).to_parquet(tmp_path / "days.parquet")
-    with pytest.raises(InputError, match=r"^by: takes rows without weights, and the sketches hold weights"):
-        gated(tmp_path / "days.parquet", by=("day",))
+    for most in (None, 2.0):  # whatever is said to bound them: one road names the other
+        with pytest.raises(InputError, match=r"^by: takes rows without weights, and the sketches hold weights"):
+            gated(tmp_path / "days.parquet", by=("day",), max_weight=most)
+
+
+@pytest.mark.parametrize("most", [None, 2.0])
+@pytest.mark.parametrize("weight", [np.full(Y.size, 2.0), V + 1.0])
+def test_sums_with_weights_are_refused_alike_with_and_without_their_bound(tmp_path, weight, most):
+    said = "takes rows without weights, and the sketches hold weights; gate all rows by --max-distance and --max-weight"
+    held, plain = tmp_path / "weighed.sketch", tmp_path / "plain.sketch"
+    held.write_bytes(CalibrationSketch().update(Y, V, sample_weight=weight).to_bytes())
+    plain.write_bytes(CalibrationSketch().update(Y[FIRST], V[FIRST]).to_bytes())
+    for file, asked, option in (
+        (held, {"baseline": str(plain)}, "baseline"),
+        (plain, {"baseline": str(held)}, "baseline"),
+        (held, {"max_regret": 0.2, "max_distance": None}, "max_regret"),
+    ):
+        with pytest.raises(InputError) as told:
+            gated(file, max_weight=most, **asked)
+        assert told.value.argument == option
+        assert said in str(told.value)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize(
+    ("weight", "name", "words"),
+    [
+        (V + 1.0, "weighted", "Rows are weighted (sample_weight)"),
+        (np.full(Y.size, 2.0), "equal_weights", "Rows have equal weights (sample_weight)"),
+        (np.where(Y == 1, 1.0, 2.0), "weighted", "Weights (sample_weight) have one value for each outcome"),
+        (None, "", ""),
+    ],
+)
+def test_a_gate_of_sketches_says_what_weights_they_hold(tmp_path, weight, name, words, keyed):
+    parts = [FIRST, LAST] if keyed else [slice(None)]
+    days = [
+        CalibrationSketch().update(Y[each], V[each], sample_weight=None if weight is None else weight[each])
+        for each in parts
+    ]
+    held = {"sketch": [each.to_bytes() for each in days], "n_rows": [each.n_rows for each in days]}
+    held |= {"day": ["a", "b"]} if keyed else {}
+    pd.DataFrame(held).to_parquet(tmp_path / "days.parquet")
+    premises = gated(tmp_path / "days.parquet", max_weight=None if weight is None else 2.0).premises
+    said = premises.entries.get("weights", "")
+    assert said.startswith(words) if words else not said
+    assert {each for each in ("weighted", "equal_weights") if getattr(premises, each)} == ({name} if name else set())
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from calibrant.gate.table import (
     named_as_in_table,
     of_units,
     read_opened,
+    refuse_weights_in,
     regret_opened,
     with_limit,
 )
@@ -113,10 +114,9 @@ def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tupl
             before = _baseline(table, request.baseline, request, listener)
     read, names = read_opened(table, request, listener)
     refuse_own_columns(names, by=request.by)
-    if isinstance(read, CalibrationSketch) and read.sample.weights_differ:
-        raise InputError(
-            "by" if request.by else "baseline", "takes rows without weights, and the sketches hold weights"
-        )
+    if isinstance(read, CalibrationSketch):
+        refuse_weights_in(read, "by" if request.by else "baseline")
+        request.refuse(*request.single_rows)
     with named_as_in_table(table, names, read):
         classes_limit = request.max_distance
         request = with_limit(read, request, listener)
@@ -241,6 +241,7 @@ def _baseline(file: Table, path: str, request: GateRequest, listener: Listener) 
     alone = replace(request, by=(), find=(), max_worse=None, explicit=frozenset())
     if not table.has_rows:
         sketch, _ = table.sketched({})  # its columns were chosen when it was made
+        refuse_weights_in(sketch, "baseline")
         if table.of_distinct:
             listener.premise("distinct", True)
         return _Compared(table, {}, sketch, _side(sketch))

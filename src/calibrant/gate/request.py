@@ -79,7 +79,7 @@ GATE = (
         f"{_NO_WEIGHTS} --by and --find here",
         "with --groups or --sample-weight they take it",
     ),
-    Idle("baseline", "max_weight", f"{_NO_WEIGHTS} --baseline"),
+    Idle("baseline of single rows", "max_weight", f"{_NO_WEIGHTS} --baseline"),
     NO_WEIGHTS,
     Idle(
         "log",
@@ -187,13 +187,19 @@ class GateRequest(CalibrationRequest):
             "no search": not self.find,
             "too deep": self.too_deep,
             "segments": bool(self.by or self.find),
-            "segments of single rows": bool(self.by or self.find) and self.groups is self.sample_weight is None,
             "trials": self.trials is not None,
             "horizon": self.horizon is not None,
             "horizon of rows": self.horizon is not None and self.groups is None,
             "no horizon": self.horizon is None,
             "fractions": self.sampling_fractions is not None and self.groups is None,
         }
+        return tuple(mode for mode, applies in on.items() if applies)
+
+    @property
+    def single_rows(self) -> tuple[str, ...]:
+        """Names of the modes that apply where no row has a weight, which of sketches is known when they are read."""
+        segments = bool(self.by or self.find) and self.groups is self.sample_weight is None
+        on = {"segments of single rows": segments, "baseline of single rows": bool(self.baseline)}
         return tuple(mode for mode, applies in on.items() if applies)
 
     @property

@@ -17,7 +17,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.weights import perhaps_sampled
+from calibrant.door.weights import SamplingFractions, perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.dispersion import varies_together
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
@@ -124,7 +124,7 @@ def read_opened(table: tables.Table, request: GateRequest, listener: Listener) -
 def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
     listener.stage("Reading")
     kinds = kinds_of(table, request.y_true, request.y_prob)
-    request.refuse(*kinds)
+    request.refuse(*kinds, *([] if "sketches" in kinds else request.single_rows))
     if "log" in kinds:
         read = table.read()
         say_guessed(read.names, read.guessed, listener.note)
@@ -213,6 +213,7 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
     listener.stage("Bounds")
     with named_as_in_table(table, names, read):
         if isinstance(read, CalibrationSketch):
+            refuse_weights_in(read, "max_regret")
             request.refuse("regret of sums")
             rows, _, _ = draws_of_cells(read.sample, read.moments(), None)
             return regret_bounds_from_sample(rows, request.level, request.threshold, request.max_regret)
@@ -233,6 +234,21 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
             listener.premise(name, getattr(seen, name))
     listener.premise("perhaps_sampled", seen.perhaps_sampled if _of_single(read, request) else None)
     return _followed(bounds, read)
+
+
+def refuse_weights_in(sketch: CalibrationSketch, option: str) -> None:
+    """Refuse sums of rows with weights, whatever is said to bound these."""
+    if sketch.sample.weights_differ or sketch.sample.equal_weights:
+        ways = "gate all rows by --max-distance and --max-weight, or the file of rows with --sample-weight"
+        raise InputError(option, "takes rows without weights, and the sketches hold weights", allowed=ways)
+
+
+def _say_weights(sample: Sample, listener: Listener) -> None:
+    """What sums say of weights, as `weighing_of` does of rows."""
+    fractions = SamplingFractions.of_sample(sample) if sample.weights_differ and sample.binary else None
+    listener.premise("weighted", sample.weights_differ)
+    listener.premise("equal_weights", sample.equal_weights)
+    listener.premise("sampling_fractions", None if fractions is None else (fractions.without, fractions.events))
 
 
 def _of_single(read: tables.Columns, request: GateRequest) -> bool:
@@ -269,6 +285,7 @@ def decided(
     assert limit is not None
     if isinstance(read, CalibrationSketch):
         _say_odd(read.sample, limit, listener)
+        _say_weights(read.sample, listener)
         sums = read.sample, read.moments()
         most, moved = request.max_weight, read.displacement
         gate = gate_of_cells(*sums, max_distance=limit, level=level, max_weight=most, shares=shares)
