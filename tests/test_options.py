@@ -71,6 +71,7 @@ MODES = {
         "find": Mode(args=("--find", "all")),
         "by": Mode(args=("--by", "site")),
         "in groups": Mode(args=("--groups", "patient")),
+        "in few groups": Mode(args=("--groups", "day")),
         "trials": Mode("rates", args=("--trials", "n")),
         "no resamples": Mode(args=("--resamples", "0")),
         "groups without resamples": Mode(args=("--groups", "patient", "--resamples", "0")),
@@ -267,6 +268,50 @@ def test_a_level_matters_or_is_refused_where_nothing_is_drawn(other):
     matters_or_is_refused("audit", "no resamples", "--level", other)
 
 
+FEW = ("--groups", "day")
+
+
+@pytest.mark.parametrize("more", [(), ("--find", "site,kind"), ("--by", "site"), ("--sample-weight", "mass")])
+@pytest.mark.parametrize("drawn", [("--seed", "0"), ("--seed", "7"), ("--resamples", "99"), ("--resamples", "999")])
+def test_in_few_groups_nothing_is_drawn_and_no_page_names_a_seed(more, drawn):
+    done = outcome("audit", "rows", "", (*FEW, *more, *drawn))
+    assert done[0] == 2
+    assert done[1].endswith(f"calibrant: {drawn[0]}: has no effect: in so few groups no signs are drawn\n")
+    plain = outcome("audit", "rows", "", (*FEW, *more, "--html", "page.html"))
+    page = dict(plain[3])["page.html"].decode()
+    assert plain[0] == 0
+    assert "repeats this page" not in plain[2]
+    assert "repeats this page" not in page
+    assert outcome("audit", "rows", "", (*FEW, "--resamples", "0"))[0] == 0  # and nothing is tested
+
+
+@pytest.mark.parametrize("drawn", [("--seed", "7"), ("--resamples", "99")])
+@pytest.mark.parametrize("columns", [("y_prob",), ("y_prob", "p_other")])
+def test_options_of_draws_stay_where_another_audit_draws(columns, drawn):
+    """Signs of 80 groups are drawn, and a comparison of forecasts in few groups draws by the seed alone."""
+    forecasts = tuple(part for name in columns for part in ("--y-prob", name))
+    many = outcome("audit", "rows", "", (*forecasts, "--groups", "patient", *drawn))
+    assert many[0] == 0
+    if drawn[0] == "--seed":
+        assert "--seed 7 repeats this page" in " ".join(many[2].split())
+    few = outcome("audit", "rows", "", (*forecasts, *FEW, *drawn))
+    assert few[0] == 2
+    assert f"calibrant: {drawn[0]}: has no effect" in few[1]
+
+
+def test_of_sums_of_weighted_rows_nothing_is_drawn():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("calibrant.tables.entry.MANY_BYTES", 0)
+        summed = ("--sample-weight", "mass")
+        plain = outcome("audit", "summed", "", summed)
+        assert plain[0] == 0
+        assert "repeats this page" not in plain[2]
+        for drawn in ("--seed", "--resamples"):
+            done = outcome("audit", "summed", "", (*summed, drawn, "99"))
+            assert done[0] == 2
+            assert f"{drawn}: has no effect: of sums of weighted rows nothing is drawn" in done[1]
+
+
 def matters_or_is_refused(command, mode, option, other=None):
     value = VALUES[command][option]
     for variant in {value.variant} if value.if_any else {value.variant, ""}:
@@ -350,7 +395,9 @@ def outcome(command, reads, variant, args):
     shutil.copytree(kept, folder, dirs_exist_ok=True)
     args = tuple(each.replace("{folder}", str(folder)) for each in args)
     names = names[:1] if reads == "baseline" else names
-    if command == "audit" and "--resamples" not in args and reads != "rates":
+    few = "day" in args and args[args.index("day") - 1] == "--groups"
+    weighted_sums = reads == "summed" and "--sample-weight" in args and "--find" not in args
+    if command == "audit" and not ("--resamples" in args or reads == "rates" or few or weighted_sums):
         args = (*args, "--resamples", "59")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     here = Path.cwd()

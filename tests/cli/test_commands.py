@@ -182,7 +182,7 @@ def test_rows_of_files_are_matched_where_all_are_known(monkeypatch, rows, exclud
 
     monkeypatch.setattr("calibrant.findings.comparison.compare", compare)
     monkeypatch.setattr("calibrant.findings.comparison.very_same", lambda *_: [])
-    monkeypatch.setattr("calibrant.findings.comparison.refuse_idle_seed", lambda *_: None)
+    monkeypatch.setattr("calibrant.findings.comparison.refuse_idle_draws", lambda *_: None)
     monkeypatch.setattr("calibrant.findings.matching.Source", lambda *_: SimpleNamespace(is_log=False))
     monkeypatch.setattr("calibrant.findings.matching.match_rows", matched)
     audited = [

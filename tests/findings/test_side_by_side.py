@@ -21,7 +21,7 @@ from calibrant.findings.comparison import (
     _test,
     _to_do,
     compare,
-    refuse_idle_seed,
+    refuse_idle_draws,
     very_same,
 )
 from tests.findings.parts import an_answer, an_audit, period
@@ -387,12 +387,13 @@ def test_every_pair_is_tested_with_what_was_asked(monkeypatch, own, weight, n, l
     [(None, 0, True, False), ("no ids", 0, False, True), ("no ids", 39, True, True), ("no ids", 39, False, False)],
 )
 def test_a_seed_is_refused_where_nothing_is_drawn(why, n_resamples, rates, idle):
-    audits = (SimpleNamespace(n_resamples=n_resamples, rates=rates),)
+    of = {"classes": None, "n_groups": None, "weighted": False, "road": None}
+    audits = (SimpleNamespace(n_resamples=n_resamples, rates=rates, **of),)
     found = SimpleNamespace(not_compared=why, audits=audits)
-    refuse_idle_seed(found, ["n_resamples"])
-    refuse_idle_seed(found, None)
+    refuse_idle_draws(found, ["n_resamples"])
+    refuse_idle_draws(found, None)
     if idle:
         with pytest.raises(InputError, match="random_state: has no effect"):
-            refuse_idle_seed(found, ["random_state"])
+            refuse_idle_draws(found, ["random_state"])
     else:
-        refuse_idle_seed(found, ["random_state"])
+        refuse_idle_draws(found, ["random_state"])

@@ -176,7 +176,6 @@ def audit_file(
     """
     forecasts = options["y_prob"] or []
     options["y_prob"] = forecasts[0] if len(forecasts) == 1 else None
-    idle = {"random_state"} if len(files) > 1 else set()  # which a comparison draws by
     several = max(len(files), len(forecasts)) > 1
     title, others = ", ".join(files), (*files, certificate)
     with (
@@ -186,7 +185,8 @@ def audit_file(
     ):
         if everything:
             _refuse_everything(json, several)
-        request = AuditRequest.from_command(options, given() - idle)  # before anything that takes longer to load
+        request = AuditRequest.from_command(options, given())  # before anything that takes longer to load
+        request = request.of_several if len(files) > 1 else request
         request = replace(request, everything=everything or json or html is not None)
         from calibrant.cli.ahead import compile_beside
 
@@ -297,7 +297,7 @@ def _compare_files(
     progress: Progress,
 ) -> Comparison:
     """Compare the audits of files by their rows, or by the items that these are about."""
-    from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
+    from calibrant.findings.comparison import compare, refuse_idle_draws, very_same
     from calibrant.findings.matching import Source, match_rows
 
     progress("Comparison")
@@ -317,7 +317,7 @@ def _compare_files(
     how: dict[str, Any] = {"match": match, "explicit": items is not None, "unmatched": unmatched}
     how |= {"logs": any(each.is_log for each in sources), "level": request.level, "seed": request.random_state}
     result = compare(titles, audits, rows, groups=[each.groups for each in audited], **how)
-    refuse_idle_seed(result, given())
+    refuse_idle_draws(result, given())
     if match is None or result.not_compared is not None:
         return result
     return replace(result, matching=match.sentence(titles))

@@ -423,7 +423,8 @@ AUDIT = (
         "outcome_free_weights",
         "has no effect on event rates: without the trials behind them nothing is said of chance",
     ),
-    Idle("weighted sums", "random_state", "has no effect: of sums of weighted rows nothing is drawn"),
+    Idle("weighted sums", "random_state n_resamples", "has no effect: of sums of weighted rows nothing is drawn"),
+    Idle("few groups", "random_state n_resamples", "has no effect: in so few groups no signs are drawn"),
     Idle("nothing drawn", "random_state", "has no effect: nothing is drawn without resamples"),
     Idle(
         "unbounded",
@@ -506,6 +507,14 @@ class AuditRequest(CalibrationRequest):
             "no horizon": self.horizon is None,
         }
         return tuple(mode for mode, applies in on.items() if applies)
+
+    @property
+    def of_several(self) -> Self:
+        """The request of one of several audits, without the options of draws that may matter to the others alone."""
+        if self.explicit is None:
+            return self
+        draws = {"random_state", "n_resamples"} if self.groups else {"random_state"}
+        return replace(self, explicit=self.explicit - draws)
 
     @property
     def keys(self) -> tuple[str, ...]:

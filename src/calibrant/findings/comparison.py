@@ -21,6 +21,7 @@ from calibrant.door.values import counted
 from calibrant.findings.actions import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups_err
+from calibrant.findings.evidence import drawn, few_groups
 from calibrant.findings.matching import Match, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
@@ -412,13 +413,17 @@ def _test(
     return compare_calibration(y_true, first, second, y_true_b=other if own else None, **options), None
 
 
-def refuse_idle_seed(comparison: Comparison, options: Collection[str] | None) -> None:
-    """Raise for a seed that was given, where neither the audits nor their comparison drew by it."""
-    uses_seed = comparison.not_compared is None or any(
-        audit.n_resamples and not audit.rates for audit in comparison.audits
-    )
-    if not uses_seed:
-        refuse_idle(AUDIT, {"random_state"} & set(options or ()), ["nothing drawn"])
+def uses_seed(comparison: Comparison) -> bool:
+    """Whether the comparison, or one of its audits, drew by the seed."""
+    return comparison.not_compared is None or any(map(drawn, comparison.audits))
+
+
+def refuse_idle_draws(comparison: Comparison, options: Collection[str] | None) -> None:
+    """Raise for a seed, or a number of draws, that was given and by which nothing was drawn."""
+    idle = set() if uses_seed(comparison) else {"random_state"}
+    few = [mode for audit in comparison.audits for mode in few_groups(audit)]
+    idle |= {"n_resamples"} if few and not any(map(drawn, comparison.audits)) else set()
+    refuse_idle(AUDIT, idle & set(options or ()), few or ["nothing drawn"])
 
 
 def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:

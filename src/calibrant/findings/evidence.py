@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.ends import Bracket
@@ -27,6 +27,9 @@ from calibrant.inference.testing.calibration import (
     calibration_test_on_weighted_cells,
 )
 from calibrant.inference.testing.result import TestResult
+
+if TYPE_CHECKING:
+    from calibrant.findings.record import AuditRecord
 
 _TITLE = "Calibration test"
 _MANY, _SEED = 9_999, 0
@@ -123,6 +126,26 @@ def evidence(
     else:
         run = partial(calibration_test_on_weighted_cells, sample, level, misplaced, max_weight)
     return {"calibration_test": where_it_applies(_TITLE, run)}
+
+
+def drawn(audit: AuditRecord) -> bool:
+    """Whether anything of an audit was drawn, so that its seed and the number of its draws decide something.
+
+    Groups have random signs where they are many. Of them, and of sums of weighted rows, nothing else is drawn.
+    """
+    if not audit.n_resamples or audit.rates:
+        return False
+    if audit.classes is not None or not (audit.n_groups is not None or (audit.weighted and audit.road)):
+        return True
+    results = (each.result for each in audit.tests.values())
+    tested = any(each.n_resamples and each.components for each in results if isinstance(each, CalibrationTestResult))
+    found = audit.found_segments
+    return tested or (found is not None and found.n_resamples > 0 and found.n_by_bound < found.n_tested)
+
+
+def few_groups(audit: AuditRecord) -> list[str]:
+    """The mode of groups that are too few for anything to be drawn, where they are."""
+    return ["few groups"] if audit.n_groups is not None and audit.n_resamples and not drawn(audit) else []
 
 
 def _certain_of_the_side(

@@ -22,6 +22,7 @@ from calibrant.door.rows import Rows, read_units
 from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
+from calibrant.findings.evidence import few_groups
 from calibrant.findings.faults import in_table, of_columns, or_left_out, or_several, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, say_lacking, searchable
 from calibrant.findings.results import Audit
@@ -132,6 +133,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         from calibrant.findings.parts import in_parts
 
         audit = in_parts(table, audit, request, listener)
+    request.refuse(*few_groups(audit))
     return replace(result, audit=audit if harness else _naming_the_rest(table, audit, request))
 
 
@@ -309,7 +311,7 @@ def _refuse_of_sums(sample: Sample, request: AuditRequest) -> None:
     request.refuse(*chance_of(sample.binary, request.n_resamples))
     if sample.weights_differ:
         unbounded = ["unbounded", *nothing_decided(request)] if request.max_weight is None else []
-        request.refuse(*unbounded, *([] if request.find else ["weighted sums"]))
+        request.refuse(*unbounded, *(["weighted sums"] if request.n_resamples and not request.find else []))
 
 
 def nothing_decided(request: AuditRequest) -> list[str]:
@@ -638,19 +640,18 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
 
     Raises InputError as `audit_table`, if a column cannot be used or rows are bad.
     """
-    from calibrant.findings.comparison import compare, refuse_idle_seed
+    from calibrant.findings.comparison import compare, refuse_idle_draws
 
     forecasts = check_forecasts(names)
     table.require(forecasts, "y_prob")
     rng, seed = seeded(request.random_state)
     shared = int(rng.integers(2**31)) if seed is None else seed
     request = replace(request, random_state=shared)
-    explicit = None if request.explicit is None else request.explicit - {"random_state"}  # the comparison draws by it
     audited = []
     for name in forecasts:
         title = f"{name} of {request.title or table.name}" if request.title or table.name else name
         listener_of = replace(listener, note=partial(_say_of, name, listener.note))
-        one = replace(request, y_prob=name, title=title, explicit=explicit)
+        one = replace(request.of_several, y_prob=name, title=title)
         audit = audit_opened(table, one, listener_of, last=name == forecasts[-1])
         rest = tuple(each for each in audit.audit.not_looked_at if each not in forecasts)
         audited.append(replace(audit, audit=replace(audit.audit, not_looked_at=rest)))
@@ -665,7 +666,7 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
         level=request.level,
         seed=shared,
     )
-    refuse_idle_seed(comparison, request.explicit)
+    refuse_idle_draws(comparison, request.explicit)
     return comparison
 
 

@@ -19,8 +19,9 @@ from calibrant.door.ends import as_points, at_least, confidence, in_points, in_s
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question
-from calibrant.findings.comparison import Comparison
+from calibrant.findings.comparison import Comparison, uses_seed
 from calibrant.findings.decision import blamed
+from calibrant.findings.evidence import drawn
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     enough,
@@ -134,6 +135,8 @@ def _environment() -> Environment:
         percent=percent,
         rate=rate,
         repeats=repeats,
+        drawn=drawn,
+        uses_seed=uses_seed,
         whole=whole,
         segment_name=segment_name,
         segment_in_words=segment_in_words,

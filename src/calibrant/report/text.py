@@ -17,6 +17,7 @@ from calibrant.door.values import counted, known_rows
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing
 from calibrant.findings.decision import rejected
+from calibrant.findings.evidence import drawn
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     NO_REGION,
@@ -106,7 +107,7 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
         _agreement(audit, console)
     else:
         _foot(console, "--all shows the measures, the tests, the ranges that err, and what they prove of one another.")
-    if audit.seed is not None and audit.n_resamples:  # without resamples no seed is taken
+    if audit.seed is not None and drawn(audit):  # else no seed is taken
         _foot(console, repeats(audit.seed))
 
 
@@ -200,6 +201,8 @@ def _agreement(audit: Audit, console: Page) -> None:
 
 
 def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str]) -> None:
+    from calibrant.findings.comparison import uses_seed
+
     for line in (comparison.headline, *comparison.details):
         _say(console, line)
     _draw(console, pictures)
@@ -214,7 +217,7 @@ def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str
             _say(console, line)
         _code(console, audit)
     _premises(console, comparison.premises)
-    if comparison.seed is not None:
+    if comparison.seed is not None and uses_seed(comparison):
         _foot(console, repeats(comparison.seed))
 
 
