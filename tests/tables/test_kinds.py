@@ -131,7 +131,6 @@ def test_every_option_that_names_keys_refuses_them(tmp_path, option):
         ([NOON], NAIVE, [NOON.date()], pa.date32(), {NOON, dt.datetime(2026, 1, 2)}),
         ([NOON], NAIVE, [NOON], pa.timestamp("ms"), {NOON}),
     ],
-    ids=str,
 )
 def test_keys_that_are_kept_exactly_are_read(tmp_path, few, one, others, other, read):
     """A column without a value in a file, such as pandas writes it, is of any kind there."""
