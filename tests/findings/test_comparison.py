@@ -221,8 +221,8 @@ def test_a_comparison_is_given_what_the_command_is_given(tmp_path, monkeypatch):
     """The level and the seed of the command are those of the comparison, and its groups are those of each file."""
     rng, taken = np.random.default_rng(0), []
     for name in ("a.csv", "b.csv"):
-        v = rng.random(60).round(3)
-        frame = pd.DataFrame({"y_true": (rng.random(60) < v) * 1, "y_prob": v, "who": np.arange(60) // 2})
+        v = rng.random(240).round(3)
+        frame = pd.DataFrame({"y_true": (rng.random(240) < v) * 1, "y_prob": v, "who": np.arange(240) // 2})
         frame.to_csv(tmp_path / name, index=False)
     made = comparison.compare
     monkeypatch.setattr(
@@ -232,7 +232,7 @@ def test_a_comparison_is_given_what_the_command_is_given(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["audit", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *options])
     assert done.exit_code == 0, done.output
     assert (taken[0]["level"], taken[0]["seed"]) == (0.2, 7)
-    assert [len(np.unique(each)) for each in taken[0]["groups"]] == [30, 30]
+    assert [len(np.unique(each)) for each in taken[0]["groups"]] == [120, 120]
 
 
 def answers(tmp_path, name, y, v, *, ids, order):

@@ -63,6 +63,7 @@ def test_of_more_than_twenty_classes_it_is_told_how_many_are_left_out(n, told):
 def test_the_seed_of_a_comparison_is_told_where_it_has_one(seed):
     page = Page(80)
     said = {"headline": "Neither.", "details": (), "facts": list, "names": (), "audits": (), "premises": ()}
+    said["not_compared"] = None
     _of_comparison(SimpleNamespace(**said, seed=seed), page, ())
     told = page.text().partition("Taken as given\n--------------")[2]
     assert told.strip() == ("" if seed is None else text.repeats(seed))
@@ -214,6 +215,7 @@ def test_the_sections_of_a_page_are_those_that_were_asked_for(monkeypatch, every
     answer = SimpleNamespace(details=("Detail.",), state="worth correcting")
     found = SimpleNamespace(title=title, sentences=["First.", "Detail.", "It stands.", "Last."], answer=answer)
     found.premises, found.hints = SimpleNamespace(beside=lambda *_: ()), ()
+    found.rates, found.classes, found.n_groups, found.weighted = False, None, None, False
     for cost in (None, SimpleNamespace(summary=lambda: "It costs.")):
         for state in ("worth correcting", "no evidence"):
             for seed, resamples in ((None, 99), (0, 0), (0, 99)):

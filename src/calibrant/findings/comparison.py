@@ -16,7 +16,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import as_points, confidence, in_points, in_short
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
-from calibrant.door.request import AUDIT, refuse_idle
+from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
@@ -423,7 +423,7 @@ def refuse_idle_draws(comparison: Comparison, options: Collection[str] | None) -
     idle = set() if uses_seed(comparison) else {"random_state"}
     few = [mode for audit in comparison.audits for mode in few_groups(audit)]
     idle |= {"n_resamples"} if few and not any(map(drawn, comparison.audits)) else set()
-    refuse_idle(AUDIT, idle & set(options or ()), few or ["nothing drawn"])
+    refuse_idle(AUDIT, idle & set(options or ()), few or ["nothing drawn"], AuditRequest.flag)
 
 
 def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
