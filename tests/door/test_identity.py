@@ -391,10 +391,9 @@ def test_rows_that_are_all_there_twice_show_as_the_documentation_says(times, n_r
         found = _multiples(records(times, 0, 0, size), 0, n_rows, with_ids=False, keyed=False)
         assert (found is not None) == (bits >= 40.0)
         if found is not None:
-            assert found.count == size * (times - 1)
-            assert (
-                _multiples(records(times, 0, 0, size), 3, n_rows, with_ids=False, keyed=False).count == 8 * found.count
-            )
+            assert found.count == min(size, n_rows // times) * (times - 1)
+            estimate = _multiples(records(times, 0, 0, size), 3, n_rows, with_ids=False, keyed=False).count
+            assert estimate == min(8 * found.count, n_rows * (times - 1) // times)
     odd = records(times, np.arange(60) % 2, 0, 60)  # counts of events are no multiples
     assert _multiples(odd, 0, n_rows, with_ids=False, keyed=False) is None
 
@@ -429,7 +428,7 @@ def test_pairs_that_stand_equally_far_apart_show_as_the_documentation_says(n_row
     for level in (0, 2):
         found = _steps(held, lag, level, n_rows)
         assert (found is not None) == (bits >= 40.0)
-        assert found is None or found.count == alike << level
+        assert found is None or found.count == min(alike << level, n_rows // 2)
 
 
 def test_pairs_side_by_side_or_of_other_outcomes_are_no_stretch():

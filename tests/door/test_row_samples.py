@@ -299,6 +299,23 @@ def test_how_many_rows_are_there_again_is_told_of_thinned_samples_too():
         assert shared_rows(one, other, with_ids=False).count == pytest.approx(20_000, rel=0.2)
 
 
+def test_no_more_rows_are_shared_or_there_twice_than_a_source_has():
+    """Of samples that hold one row of many, about half of all estimates are above the truth."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(8):
+        v = rng.random(20_000)
+        y = (rng.random(v.size) < v).astype(float)
+        state = [Identity(v.size, None, None, 128.0, sample=sample_rows(y, v)[0].down_to(2_000))]
+        part = [Identity(4_000, None, None, 128.0, sample=sample_rows(y[:4_000], v[:4_000])[0])]
+        for sources in ([state, part], [part, state]):
+            found.append(find_overlap(sources).count)
+        for order in (np.arange(2 * v.size), rng.permutation(2 * v.size)):
+            twice = sample_rows(np.tile(y, 2)[order], np.tile(v, 2)[order])[1]
+            assert 0.9 * v.size < twice.count <= v.size
+    assert max(found) == 4_000  # what is estimated to be more is all of them
+    assert min(found) > 3_000
+
+
 def test_of_outcomes_of_one_kind_the_other_is_possible_by_the_rule_of_succession():
     """Rows that are there twice, none with an event: two of one row agree by chance at a rate of 1 in 122."""
     v = np.repeat(np.linspace(0.2, 0.4, 60), 2)

@@ -560,7 +560,7 @@ def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: 
         evidence = _judged(same, chance, 1 << level, proved=with_ids and not keyed)
         if evidence is not None:
             extra = count[multiple][same].sum() * (times - 1) / times
-            return Repeats(int(extra) << level, evidence.bits)
+            return Repeats(min(int(extra) << level, n_rows * (times - 1) // times), evidence.bits)
     return None
 
 
@@ -578,7 +578,9 @@ def _steps(records: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_
     at = pair & (lag == lags[most])
     rate = (records["ones"].sum() + 1.0) / (records["n"].sum() + 2.0)
     same = (records["ones"][at] != 1) & (records["id"][at] == 0)
-    return _judged(same, _divisible(np.full(int(at.sum()), 2.0), _predictions(records["v"][at]), rate, 2), 1 << level)
+    chance = _divisible(np.full(int(at.sum()), 2.0), _predictions(records["v"][at]), rate, 2)
+    evidence = _judged(same, chance, 1 << level)
+    return None if evidence is None else Repeats(min(evidence.count, n_rows // 2), evidence.bits)
 
 
 def _judged(same: npt.NDArray[np.bool_], chance: FloatArray, scale: int, *, proved: bool = False) -> Repeats | None:

@@ -132,7 +132,7 @@ def _sharing(sources: Sequence[Sequence[Identity]], about: int | None) -> Iterat
         assert b.sample is not None
         evidence = shared_rows(a.sample, b.sample, with_ids=a.has_ids_of(b), keyed=a.keyed)
         if evidence is not None:
-            yield Overlap("share", one, (other,), evidence.count, evidence.bits)
+            yield Overlap("share", one, (other,), min(evidence.count, a.count, b.count), evidence.bits)
 
 
 def _candidates(claims: Sequence[tuple[int, Identity]], about: int | None) -> list[tuple[int, int]]:
