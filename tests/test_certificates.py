@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -365,6 +366,15 @@ def test_what_the_checker_cannot_read_is_refused_before_it_is_written(tmp_path, 
     assert done.exit_code == 2
     assert "--certificate: is not confirmed by the checker: " in done.output
     assert not proof.exists()
+
+
+def test_a_certificate_of_what_is_no_text_is_refused_in_words(tmp_path):
+    data, proof = tmp_path / "rows.parquet", tmp_path / "proof.json"
+    pd.DataFrame({"y_true": [1, 0], "y_prob": [0.2, 0.7]}).to_parquet(data)
+    done = CliRunner().invoke(app, ["audit", str(data), "--certificate", str(proof), "--resamples", "0"])
+    assert done.exit_code == 2
+    assert "is not confirmed by the checker: DATA is no text in UTF-8; it reads CSV" in done.stderr
+    assert "codec" not in done.output
 
 
 @pytest.mark.slow

@@ -4,7 +4,9 @@ Each ends in one sentence with exit code 2, or in a result.
 """
 
 import errno
+import json
 import os
+import re
 import subprocess
 import sys
 
@@ -110,6 +112,37 @@ def test_a_tiny_limit_has_a_result_or_is_no_limit(tmp_path, command, limit, code
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"y_true": Y, "y_prob": P}), path)
     ends_well(run(*([command] if command == "gate" else QUICK), path, "--max-distance", limit), *codes)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "jsonl"])
+@pytest.mark.parametrize("command", ["audit", "gate"])
+@pytest.mark.parametrize("held", [[1], {"a": 1}])
+def test_a_column_of_groups_that_holds_nested_values_is_named(tmp_path, command, held, kind):
+    path, table = tmp_path / f"rows.{kind}", pa.table({"y_true": Y, "y_prob": P, "visits": [held] * Y.size})
+    if kind == "parquet":
+        pq.write_table(table, path)
+    elif kind == "feather":
+        pyarrow.feather.write_feather(table, path)
+    else:
+        path.write_text("\n".join(map(json.dumps, table.to_pylist())))
+    done = run(command, path, "--groups", "visits", *(("--max-weight", "9") if command == "gate" else ()))
+    assert done.exit_code == 2
+    assert "--groups: names the column 'visits', which holds " in done.stderr
+
+
+@pytest.mark.parametrize("count", [0, 2**31 + 1, 2**53])
+@pytest.mark.parametrize("limit", ["--max-distance", "--max-regret"])
+def test_as_many_trials_as_a_gate_says_are_allowed_are_taken(tmp_path, count, limit):
+    path = tmp_path / "rows.parquet"
+    asked = (path, "--trials", "n", "--max-weight", "1e17", limit, "0.2")
+    said = r"--trials: .*each must be a whole number from 1 to 2,147,483,648$"
+    pq.write_table(pa.table({"y_true": [1.0, 0.0], "y_prob": [0.5, 0.25], "n": [1, count]}), path)
+    done = run("gate", *asked)
+    assert done.exit_code == 2
+    assert re.search(said, done.stderr.strip())
+    pq.write_table(pa.table({"y_true": [1.0, 0.0], "y_prob": [0.5, 0.25], "n": [1, 2**31]}), path)
+    ends_well(run("gate", *asked), 0, 1, 3)
+    assert run("gate", *asked).exit_code != 2
 
 
 @pytest.mark.parametrize("where", ["first", "later"])

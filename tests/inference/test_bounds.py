@@ -189,6 +189,25 @@ def test_units_that_are_single_rows_give_what_rows_give():
 
 
 @pytest.mark.parametrize(
+    ("weight", "groups", "row"),
+    [
+        (np.ones(60), None, 0),
+        (np.where(np.arange(60) < 20, 1.0, 3.0), None, 20),  # of the heaviest the first
+        (np.ones(60), np.arange(60) // 2, 0),
+        (np.where(np.arange(60) < 31, 1.0, 2.0), np.arange(60) // 3, 33),
+        (np.where(np.arange(60) % 10 == 7, 2.0, 0.0), None, 7),
+    ],
+)
+def test_of_rows_or_groups_that_weigh_too_much_alike_the_first_is_named(weight, groups, row):
+    rng = np.random.default_rng(0)
+    options = {"sample_weight": weight, "groups": groups, "max_weight": 0.1}
+    one = "row" if groups is None else "the group of row"
+    with pytest.raises(InputError, match=rf"^max_weight: is 0\.1, but {one} {row} \(from 0\) weighs ") as told:
+        calibration_gate(rng.integers(0, 2, 60), rng.random(60), max_distance=0.1, **options)
+    assert told.value.row == row
+
+
+@pytest.mark.parametrize(
     ("options", "argument"),
     [
         ({"sample_weight": [1, 2, 1, 1]}, "max_weight"),

@@ -15,7 +15,7 @@ import numpy as np
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.request import Listener
-from calibrant.door.rows import Rows
+from calibrant.door.rows import Rows, read_trials
 from calibrant.door.sample import Sample
 from calibrant.door.weights import SamplingFractions, perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
@@ -344,10 +344,12 @@ def _rows(read: tables.Columns, request: GateRequest) -> Rows:
 
 def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:
     """What the rows weigh, by argument."""
-    trials = request.trials is not None
+    trials = None
+    if request.trials is not None:  # bounds take more than tests do, which look at the same rows
+        trials = read_trials(read.sample_weight, np.size(read.y_prob))
     return {
-        "sample_weight": read.sample_weight if request.weighted and not trials else None,
-        "trials": read.sample_weight if trials else None,
+        "sample_weight": read.sample_weight if request.weighted and trials is None else None,
+        "trials": trials,
         "max_weight": read.most_weight(request.max_weight),
         "sampling_fractions": request.sampling_fractions,
     }

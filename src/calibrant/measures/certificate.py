@@ -104,9 +104,8 @@ class Certificate(Result):
                 allowed = (
                     "it reads CSV of this machine with a header and commas, outcomes 0 and 1 or with a named event"
                 )
-                raise InputError(
-                    "certificate", f"is not confirmed by the checker: {problem}", allowed=allowed
-                ) from None
+                reason = "DATA is no text in UTF-8" if isinstance(problem, UnicodeDecodeError) else problem
+                raise InputError("certificate", f"is not confirmed by the checker: {reason}", allowed=allowed) from None
 
     def summary(self) -> str:
         """Say what is proved, and of how many rows."""

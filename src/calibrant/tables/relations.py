@@ -272,11 +272,11 @@ class InDuckDB(Table):
         with self._explained():
             relation = self._keyed([], [name])
             relation = self.format.typed_keys(relation, [name], option)
-            keys = in_plain_arrow(relation.project(f"{quoted(name)} AS _s0"), option)
+            keys = in_plain_arrow(relation.project(quoted(name)), option)
         from calibrant.tables.frames import in_arrow
 
         with of_file():
-            return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": "_s0"}, option))
+            return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": name}, option))
 
     def require(self, names: Sequence[str], option: str) -> None:
         """As `Table.require`; of a file it is a FileError."""

@@ -134,8 +134,7 @@ def draws_of(
     unit = None if group is None else _in_order(group[order], y, v, w)
     each = w if unit is None else np.bincount(unit, w)
     if each.max() > most * _OUTWARDS:
-        most_of = np.argmax(each)
-        row = int(order[most_of] if unit is None else order[unit == most_of].min())
+        row = int(order[(each if unit is None else each[unit]) == each.max()].min())  # the first of those alike
         what = f"{'' if unit is None else 'the group of '}row {row} (from 0)"
         raise InputError("max_weight", f"is {max_weight:g}, but {what} weighs {each.max():g}", row=row)
     return Sample.of_arrays(y, v, w), Draws(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
