@@ -100,7 +100,7 @@ def test_groups_are_the_same_where_they_part_rows_alike(one, other, where):
         ({"rows": [(Y, V), (OTHER, V)]}, "their outcomes differ in 1 of 4 rows. If they are of the same items, say "),
         (
             {"rows": [(Y, V), (Y[:3], V[:3])]},
-            "their outcomes differ. If they are of the same items, say --items COLUMN",
+            "they have 4 and 3 rows. If they are of the same items, say --items COLUMN",
         ),
         ({"rows": [(Y, V), (OTHER, V)], "n_items": 4}, None),
         ({"groups": [np.arange(4), None]}, "one of a and b has no groups"),
