@@ -176,6 +176,15 @@ def test_folders_of_two_names_are_two_keys_and_no_offset_is_dropped(tmp_path, wr
             periods_of_groups(groups, 0.05)
 
 
+@pytest.mark.parametrize("write", [write_csv, write_json, write_parquet])
+@pytest.mark.parametrize("names", [["=x", "=y"], ["K=1/k=2", "K=1/k=3"], ["k=1/k=2", "k=1/k=3"]], ids=str)
+def test_folders_whose_names_are_no_columns_do_no_harm_where_nobody_asks_for_them(tmp_path, write, names):
+    for at, name in enumerate(names):
+        (tmp_path / name).mkdir(parents=True)
+        write(tmp_path / name / "a", at / 100)
+    assert len(open_table(str(tmp_path)).read(y_true="y", y_prob="p").y_prob) == 120
+
+
 def stamped(folder, *names):
     for name in names:
         (folder / name).write_text(name)

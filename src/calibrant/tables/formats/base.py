@@ -87,10 +87,15 @@ class Format:
     @property
     def folders_in_sql(self) -> str:
         """Options of DuckDB's readers that have the columns that folders stand for, or have none."""
-        if not self.folders:
-            return "hive_partitioning=false"
-        types = ", ".join(f"{sql_text(name)}: {kind}" for name, kind in folder_types(self.files).items())
-        return f"hive_partitioning=true, hive_types={{{types}}}"
+        types = ", ".join(f"{sql_text(name)}: {kind}" for name, kind in self.folder_types.items())
+        return f"hive_partitioning={bool(self.folders)}" + (f", hive_types={{{types}}}" if types else "")
+
+    @cached_property
+    def folder_types(self) -> dict[str, str]:
+        """Types of the columns that folders stand for, apart from names that DuckDB does not tell apart, or take."""
+        names = [name.casefold() for name in self.folders]
+        types = folder_types(self.files) if self.folders else {}
+        return {name: kind for name, kind in types.items() if name and names.count(name.casefold()) == 1}
 
     @property
     def literals(self) -> list[str]:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from calibrant.door.errors import FileError
 from calibrant.tables.duckdb import literal, quoted
-from calibrant.tables.folders import folder_types
 from calibrant.tables.formats.base import AGAIN, BLANK, CHUNK, FILE, Format, is_compressed, unpacked_ends
 from calibrant.tables.formats.text import refuse_wide
 
@@ -59,7 +58,7 @@ class Json(Format):
     def rows(self, names: Sequence[str], *, with_file: bool = False) -> Any:
         """All rows, with the values of these keys as JSON."""
         columns, named = dict.fromkeys(names, "JSON"), {"filename": FILE} if with_file else {}
-        folders = {"hive_partitioning": True, "hive_types": folder_types(self.files)} if self.folders else {}
+        folders = {"hive_partitioning": True, "hive_types": self.folder_types} if self.folder_types else {}
         several = len(self.files) > 1
         return self.connection.read_json(self.literals, columns=columns, union_by_name=several, **folders, **named)
 
