@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binomtest
 
-from calibrant import CalibrationSketch, calibration_drift, lower_calibration_distance
+from calibrant import CalibrationSketch, audit_table, calibration_drift, lower_calibration_distance
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -292,6 +292,8 @@ def test_weights_differ_where_one_row_weighs_more_whether_cells_tell_it_or_not(m
 
 
 def test_an_infinite_value_of_a_column_is_no_missing_one_in_json():
-    number = pa.array([np.inf, -np.inf, None, 1.5] * 20)
-    found = calibration_by_segment(pa.table({"y": [0, 1] * 40, "p": [0.5] * 80, "s": number}), by=["s"], **NAMES)
-    assert {tuple(each.to_dict()["key"]) for each in found} == {("inf",), ("-inf",), (None,), (1.5,)}
+    table = pa.table({"y": [0, 1] * 40, "p": [0.5] * 80, "s": pa.array([np.inf, -np.inf, None, 1.5] * 20)})
+    found = [each.to_dict() for each in calibration_by_segment(table, by=["s"], **NAMES)]
+    audited = audit_table(table, by=["s"], n_resamples=0, **NAMES).to_dict()["segments"]
+    for segments in (found, audited):
+        assert {tuple(each["key"]) for each in segments} == {("inf",), ("-inf",), (None,), (1.5,)}

@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from calibrant.door.ends import Bracket
-from calibrant.door.values import plain
+from calibrant.door.values import plain, plain_key
 from calibrant.findings.advice import to_dict as advice_as_dict
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.record import MeasureValue
@@ -162,7 +162,7 @@ def _region(region: Region) -> dict[str, Any]:
 def _segment(segment: Segment) -> dict[str, Any]:
     values = asdict(segment)
     lower, upper = segment.lower_distance_bracket
-    return {**values, "lower_distance_bracket": {"lower": lower, "upper": upper}}
+    return {**values, "key": plain_key(segment.key), "lower_distance_bracket": {"lower": lower, "upper": upper}}
 
 
 def _plain(label: Any) -> Any:
