@@ -283,6 +283,8 @@ def test_in_few_groups_nothing_is_drawn_and_no_page_names_a_seed(more, drawn):
     assert "repeats this page" not in plain[2]
     assert "repeats this page" not in page
     assert outcome("audit", "rows", "", (*FEW, "--resamples", "0"))[0] == 0  # and nothing is tested
+    both = outcome("audit", "rows", "", (*FEW, *more, "--seed", "1", "--resamples", "99"))
+    assert both[1].endswith("--seed: has no effect: in so few groups no signs are drawn; nor has --resamples\n")
 
 
 @pytest.mark.parametrize("drawn", [("--seed", "7"), ("--resamples", "99")])

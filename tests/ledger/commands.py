@@ -27,7 +27,7 @@ COMMANDS: dict[str, str] = {
 ONCE: tuple[str, ...] = (
     f"audit rows.csv {_ROWS} {_FAST} --by site --drift day --reference 1,2",
     f"audit rows.csv {_ROWS} {_FAST} --find site,age",
-    f"audit rows.csv {_ROWS} {_FAST} --groups patient",
+    f"audit rows.csv {_ROWS} --groups patient",  # of which nothing is drawn
     f"audit rows.csv {_ROWS} {_FAST} --threshold 0.3 --max-distance 1%",
     f"audit rows.csv --y-true outcome --y-prob score --sample-weight w {_FAST} --max-weight 3",
     f"audit rows.csv --y-true label --y-prob p* --unweighted {_FAST}",

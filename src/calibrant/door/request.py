@@ -68,7 +68,8 @@ def refuse_idle(
     why, allowed = idle[first].why, idle[first].allowed
     for option in dict.fromkeys(option for option, _ in every if option in idle and option != first):
         own = idle[option].why
-        why += f"; nor can {shown(option)}" if own == idle[first].why else f"; {shown(option)} {own}"
+        nor = f"nor {'has' if own.startswith('has no effect') else 'can'}"
+        why += f"; {nor} {shown(option)}" if own == idle[first].why else f"; {shown(option)} {own}"
     raise InputError("FILE" if first == "file" else first, why, allowed=allowed)
 
 
