@@ -21,7 +21,7 @@ from calibrant.door.values import counted
 from calibrant.findings.actions import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups_err
-from calibrant.findings.evidence import drawn, few_groups
+from calibrant.findings.evidence import few_groups, has_draws
 from calibrant.findings.matching import Match, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
@@ -415,14 +415,14 @@ def _test(
 
 def uses_seed(comparison: Comparison) -> bool:
     """Whether the comparison, or one of its audits, drew by the seed."""
-    return comparison.not_compared is None or any(map(drawn, comparison.audits))
+    return comparison.not_compared is None or any(map(has_draws, comparison.audits))
 
 
 def refuse_idle_draws(comparison: Comparison, options: Collection[str] | None) -> None:
     """Raise for a seed, or a number of draws, that was given and by which nothing was drawn."""
     idle = set() if uses_seed(comparison) else {"random_state"}
     few = [mode for audit in comparison.audits for mode in few_groups(audit)]
-    idle |= {"n_resamples"} if few and not any(map(drawn, comparison.audits)) else set()
+    idle |= {"n_resamples"} if few and not any(map(has_draws, comparison.audits)) else set()
     refuse_idle(AUDIT, idle & set(options or ()), few or ["nothing drawn"], AuditRequest.flag)
 
 

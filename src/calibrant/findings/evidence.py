@@ -128,7 +128,7 @@ def evidence(
     return {"calibration_test": where_it_applies(_TITLE, run)}
 
 
-def drawn(audit: AuditRecord) -> bool:
+def has_draws(audit: AuditRecord) -> bool:
     """Whether anything of an audit was drawn, so that its seed and the number of its draws decide something.
 
     Groups have random signs where they are many. Of them, and of sums of weighted rows, nothing else is drawn.
@@ -139,13 +139,13 @@ def drawn(audit: AuditRecord) -> bool:
         return True
     results = (each.result for each in audit.tests.values())
     tested = any(each.n_resamples and each.components for each in results if isinstance(each, CalibrationTestResult))
-    found = audit.found_segments
-    return tested or (found is not None and found.n_resamples > 0 and found.n_by_bound < found.n_tested)
+    search = audit.found_segments
+    return tested or (search is not None and search.n_resamples > 0 and search.n_by_bound < search.n_tested)
 
 
 def few_groups(audit: AuditRecord) -> list[str]:
     """The mode of groups that are too few for anything to be drawn, where they are."""
-    return ["few groups"] if audit.n_groups is not None and audit.n_resamples and not drawn(audit) else []
+    return ["few groups"] if audit.n_groups is not None and audit.n_resamples and not has_draws(audit) else []
 
 
 def _certain_of_the_side(

@@ -54,7 +54,7 @@ def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
 def in_table(problem: InputError, table: Table, names: Mapping[str, str], groups: IntArray | None = None) -> InputError:
     """The problem in the words of someone who sees the table: its column's name, and how rows are counted.
 
-    `groups` are the numbers of the groups of the rows that were read, some of which may have been left out.
+    `groups` are the numbers of the groups of the rows that were read; some may have been left out.
     """
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])

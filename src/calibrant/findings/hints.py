@@ -149,10 +149,10 @@ def _strata(
 def say_lacking(table: Table, keys: Sequence[str], listener: Listener) -> None:
     """Say which files have no column of keys that others have: it is missing in their rows."""
     files = table.columns_of_files() if keys else {}
-    held = {file: {name.strip().casefold() for name in names} for file, names in files.items()}
+    columns = {file: {name.strip().casefold() for name in names} for file, names in files.items()}
     for key in keys:
-        lacking = [file for file, names in held.items() if key.casefold() not in names]
-        if 0 < len(lacking) < len(held):
+        lacking = [file for file, names in columns.items() if key.casefold() not in names]
+        if 0 < len(lacking) < len(columns):
             first = repr(lacking[0])
             one = len(lacking) == 1
             which = f"{first} has" if one else f"{len(lacking):,} files, such as {first}, have"

@@ -43,7 +43,7 @@ def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:
 
 
 def weightless(names: Sequence[str], why: str = NO_WEIGHT_THERE) -> str:
-    """Name the segments of which nothing is known."""
+    """Name the segments that nothing is known about."""
     return f"{not_looked_at(names, 'Segments')}; {why}."
 
 

@@ -237,7 +237,7 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
 
 
 def refuse_weights_in(sketch: CalibrationSketch, option: str) -> None:
-    """Refuse sums of rows with weights, whatever is said to bound these."""
+    """Refuse sums of rows with weights, with or without what bounds these."""
     if sketch.sample.weights_differ or sketch.sample.equal_weights:
         ways = "gate all rows by --max-distance and --max-weight, or the file of rows with --sample-weight"
         raise InputError(option, "takes rows without weights, and the sketches hold weights", allowed=ways)

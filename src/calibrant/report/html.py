@@ -21,7 +21,7 @@ from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison, uses_seed
 from calibrant.findings.decision import blamed
-from calibrant.findings.evidence import drawn
+from calibrant.findings.evidence import has_draws
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     enough,
@@ -135,7 +135,7 @@ def _environment() -> Environment:
         percent=percent,
         rate=rate,
         repeats=repeats,
-        drawn=drawn,
+        has_draws=has_draws,
         uses_seed=uses_seed,
         whole=whole,
         segment_name=segment_name,

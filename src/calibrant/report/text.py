@@ -17,7 +17,7 @@ from calibrant.door.values import counted, known_rows
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing
 from calibrant.findings.decision import rejected
-from calibrant.findings.evidence import drawn
+from calibrant.findings.evidence import has_draws
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     NO_REGION,
@@ -107,7 +107,7 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
         _agreement(audit, console)
     else:
         _foot(console, "--all shows the measures, the tests, the ranges that err, and what they prove of one another.")
-    if audit.seed is not None and drawn(audit):  # else no seed is taken
+    if audit.seed is not None and has_draws(audit):  # else no seed is taken
         _foot(console, repeats(audit.seed))
 
 

@@ -271,27 +271,27 @@ def weightless(
 ) -> tuple[str, ...]:
     """Name the combinations of `min_rows` rows or more that have no weight, and the number of their rows.
 
-    What refines one of them is not named again. Of rows that were `followed`, `form` names those too few of which are
+    What refines one of them is not named again. Where rows were `followed`, `form` names those with too few that are
     known.
     """
     if rows.weight is None or followed is not None:
         return ()
     of, names = [each.code for each in features], list[str]()
-    told: dict[tuple[int, ...], npt.NDArray[np.bool_]] = {}
+    silent_in: dict[tuple[int, ...], npt.NDArray[np.bool_]] = {}
     for members in chain.from_iterable(combinations(range(len(features)), depth + 1) for depth in range(max_depth)):
         shape = tuple(len(features[i].labels) for i in members)
         cell = cell_of([of[i] for i in members], shape, rows.y_prob.size)
-        held, weighed = (np.bincount(cell, each, math.prod(shape)) for each in (rows.count, rows.count * rows.mask))
-        silent = (weighed == 0.0).reshape(shape)
+        count, weight = (np.bincount(cell, each, math.prod(shape)) for each in (rows.count, rows.count * rows.mask))
+        silent = (weight == 0.0).reshape(shape)
         known = np.zeros(shape, np.bool_)
         for axis in range(len(members)):
             if coarser := members[:axis] + members[axis + 1 :]:
-                known |= np.expand_dims(told[coarser], axis)
-        told[members] = silent
-        numbers = np.flatnonzero((silent & ~known).ravel() & (held >= min_rows))
+                known |= np.expand_dims(silent_in[coarser], axis)
+        silent_in[members] = silent
+        numbers = np.flatnonzero((silent & ~known).ravel() & (count >= min_rows))
         for number, each in zip(numbers, values_of(numbers, shape), strict=True):
             conditions = (features[i].labels[code] for i, code in zip(members, each, strict=True))
-            names.append(f"{' and '.join(conditions)} ({counted(int(held[number]), 'row')})")
+            names.append(f"{' and '.join(conditions)} ({counted(int(count[number]), 'row')})")
     return tuple(names)
 
 

@@ -43,8 +43,8 @@ class KeysOfFiles:
         Raises FileError naming the column, two files and the types.
         """
         for name in dict.fromkeys(names):
-            held = self._held(name)
-            (file, of), *others = held.items() or [("", "")]
+            types = self._with_values(name)
+            (file, of), *others = types.items() or [("", "")]
             for other, its in others:
                 if _kind(its) != _kind(of):
                     reason = f"column {name!r} holds {_kind(of)} in {file!r} ({of}) and {_kind(its)} in {other!r}"
@@ -57,8 +57,8 @@ class KeysOfFiles:
         """
         read = {name.casefold(): of for name, of in together.items()}
         for name in dict.fromkeys(names):
-            held, one = self._held(name), read[name.casefold()]
-            for file, of in held.items() if len(set(self._of(name).values())) > 1 else ():
+            types, one = self._with_values(name), read[name.casefold()]
+            for file, of in types.items() if len(set(self._of(name).values())) > 1 else ():
                 lost = None if of == one else self._lost(file, name, of, one)
                 if lost is not None:
                     other, its = next(each for each in self._of(name).items() if each[1] != of)
@@ -70,7 +70,7 @@ class KeysOfFiles:
         columns = {file: {each.casefold(): of for each, of in types.items()} for file, types in self.types.items()}
         return {file: each[name.casefold()] for file, each in columns.items() if name.casefold() in each}
 
-    def _held(self, name: str) -> dict[str, str]:
+    def _with_values(self, name: str) -> dict[str, str]:
         """The same of files with values in it, where there are several kinds."""
         types = self._of(name)
         if len(set(map(_kind, types.values()))) < 2:

@@ -189,8 +189,8 @@ def types_in_duckdb(connection: Any, schema: Any, names: Collection[str]) -> dic
     import pyarrow
 
     refuse_long_decimals(schema, names)
-    wanted = {name.casefold() for name in names}
-    some = without_halves(pyarrow.schema([each for each in schema if each.name.casefold() in wanted]))
+    folded = {name.casefold() for name in names}
+    some = without_halves(pyarrow.schema([each for each in schema if each.name.casefold() in folded]))
     relation = connection.from_arrow(some.empty_table()) if some.names else None
     return {} if relation is None else dict(zip(some.names, map(str, relation.types), strict=True))
 
@@ -205,10 +205,10 @@ def refuse_long_decimals(schema: Any, names: Collection[str]) -> None:
     """
     import pyarrow
 
-    wanted = {name.casefold() for name in names}
+    folded = {name.casefold() for name in names}
     for each in schema:
         digits = each.type.precision if pyarrow.types.is_decimal(each.type) else 0
-        if each.name.casefold() in wanted and digits > _MOST_DIGITS:
+        if each.name.casefold() in folded and digits > _MOST_DIGITS:
             most = f"at most {_MOST_DIGITS} are read exactly"
             reason = f"column {each.name!r} holds decimals of {digits} digits; {most}"
             raise FileError("file", reason, allowed="write it with fewer digits, or as text")
