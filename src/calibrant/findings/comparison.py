@@ -20,8 +20,7 @@ from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.values import counted
 from calibrant.findings.actions import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
-from calibrant.findings.decision import few_groups_err
-from calibrant.findings.evidence import few_groups, has_draws
+from calibrant.findings.decision import few_groups, few_groups_err, has_draws
 from calibrant.findings.matching import Match, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit

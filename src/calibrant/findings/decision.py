@@ -17,6 +17,7 @@ from calibrant.door.values import ReadOnly, Result
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import Verdict, asked
+from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.recalibration.gain import Direction, RecalibrationGain
 
 if TYPE_CHECKING:
@@ -553,3 +554,23 @@ def _proved(segments: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str]
 
 def _conditions(by: tuple[str, ...], key: tuple[object, ...]) -> frozenset[str]:
     return frozenset(condition(name, value) for name, value in zip(by, key, strict=True))
+
+
+def has_draws(audit: AuditRecord) -> bool:
+    """Whether anything of an audit was drawn, so that its seed and the number of its draws decide something.
+
+    Groups have random signs where they are many. Of them, and of sums of weighted rows, nothing else is drawn.
+    """
+    if not audit.n_resamples or audit.rates:
+        return False
+    if audit.classes is not None or not (audit.n_groups is not None or (audit.weighted and audit.road)):
+        return True
+    results = (each.result for each in audit.tests.values())
+    tested = any(each.n_resamples and each.components for each in results if isinstance(each, CalibrationTestResult))
+    search = audit.found_segments
+    return tested or (search is not None and search.n_resamples > 0 and search.n_by_bound < search.n_tested)
+
+
+def few_groups(audit: AuditRecord) -> list[str]:
+    """The mode of groups that are too few for anything to be drawn, where they are."""
+    return ["few groups"] if audit.n_groups is not None and audit.n_resamples and not has_draws(audit) else []

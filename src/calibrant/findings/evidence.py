@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.ends import Bracket
@@ -27,9 +27,6 @@ from calibrant.inference.testing.calibration import (
     calibration_test_on_weighted_cells,
 )
 from calibrant.inference.testing.result import TestResult
-
-if TYPE_CHECKING:
-    from calibrant.findings.record import AuditRecord
 
 _TITLE = "Calibration test"
 _MANY, _SEED = 9_999, 0
@@ -126,26 +123,6 @@ def evidence(
     else:
         run = partial(calibration_test_on_weighted_cells, sample, level, misplaced, max_weight)
     return {"calibration_test": where_it_applies(_TITLE, run)}
-
-
-def has_draws(audit: AuditRecord) -> bool:
-    """Whether anything of an audit was drawn, so that its seed and the number of its draws decide something.
-
-    Groups have random signs where they are many. Of them, and of sums of weighted rows, nothing else is drawn.
-    """
-    if not audit.n_resamples or audit.rates:
-        return False
-    if audit.classes is not None or not (audit.n_groups is not None or (audit.weighted and audit.road)):
-        return True
-    results = (each.result for each in audit.tests.values())
-    tested = any(each.n_resamples and each.components for each in results if isinstance(each, CalibrationTestResult))
-    search = audit.found_segments
-    return tested or (search is not None and search.n_resamples > 0 and search.n_by_bound < search.n_tested)
-
-
-def few_groups(audit: AuditRecord) -> list[str]:
-    """The mode of groups that are too few for anything to be drawn, where they are."""
-    return ["few groups"] if audit.n_groups is not None and audit.n_resamples and not has_draws(audit) else []
 
 
 def _certain_of_the_side(

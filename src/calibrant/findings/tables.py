@@ -22,7 +22,7 @@ from calibrant.door.rows import Rows, read_units
 from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
-from calibrant.findings.evidence import few_groups
+from calibrant.findings.decision import few_groups
 from calibrant.findings.faults import in_table, of_columns, or_left_out, or_several, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, say_lacking, searchable
 from calibrant.findings.results import Audit

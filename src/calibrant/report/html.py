@@ -20,8 +20,7 @@ from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison, uses_seed
-from calibrant.findings.decision import blamed
-from calibrant.findings.evidence import has_draws
+from calibrant.findings.decision import blamed, has_draws
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     enough,

@@ -16,8 +16,7 @@ from calibrant.door.ends import at_least, confidence, outwards
 from calibrant.door.values import counted, known_rows
 from calibrant.findings.actions import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing
-from calibrant.findings.decision import rejected
-from calibrant.findings.evidence import has_draws
+from calibrant.findings.decision import has_draws, rejected
 from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     NO_REGION,
