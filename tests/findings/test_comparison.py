@@ -308,7 +308,7 @@ def test_what_items_refuse_and_what_they_need(tmp_path):
     assert said.count("Outcomes differ in 1 of 200 items; each file is judged by its own. ") == 1
     shared = "199 of 199 values of column question of short.csv stand in 0.csv too; keep the rows of the same items"
     assert shared in " ".join(run(first, short).stdout.split())
-    assert "their outcomes differ. If" in " ".join(run(first, short, "--distinct").stdout.split())
+    assert "they have 200 and 199 rows. If" in " ".join(run(first, short, "--distinct").stdout.split())
     assert "--items: has no effect on one FILE" in run(first, "--items", "question").stderr
     lacks = run(first, short, "--items", "question")
     assert lacks.exit_code == 2
