@@ -215,7 +215,9 @@ def test_the_command(tmp_path):
     done = run.invoke(app, ["audit", str(path), str(other), *both])
     assert done.exit_code == 0
     assert "a.parquet's less b.parquet's is likely " in done.stdout.replace("\n", " ")
-    found = run.invoke(app, ["audit", str(path), *both, "--json"])
+    idle = run.invoke(app, ["audit", str(path), *both])  # of one file alone nothing is drawn in so few groups
+    assert "--seed: has no effect: in so few groups no signs are drawn; nor has --resamples" in idle.output
+    found = run.invoke(app, ["audit", str(path), *label, "--groups", "patient_id", "--json"])
     assert json.loads(found.stdout)["groups"] == {"column": "patient_id", "n": 80}
     gate = ["gate", str(path), *label, "--groups", "patient_id", "--max-distance", "0.05"]
     said = run.invoke(app, [*gate, "--max-weight", "10", "--json"])

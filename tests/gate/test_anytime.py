@@ -389,7 +389,7 @@ def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):
     assert "--max-weight" in run(path, "--max-distance", 0.05).output  # the way out is told
     for options, told in (
         (("--sample-weight", "weight"), "--max-weight: is needed"),
-        (("--max-weight", 2, "--sample-weight", "weight"), "is 2, but row 269 (from 0) weighs 3"),
+        (("--max-weight", 2, "--sample-weight", "weight"), "is 2, but row 2 (from 0) weighs 3"),
         (("--max-weight", -1, "--sample-weight", "weight"), "--max-weight: is -1"),
         (("--max-weight", 2, "--unweighted"), "--max-weight: has no effect"),
     ):
