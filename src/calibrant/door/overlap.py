@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.identity import ENOUGH, HEAD, Identity, joined, shared_rows, singles
-from calibrant.door.values import counted
+from calibrant.door.values import counted, in_a_row
 from calibrant.kernels.types import UIntArray
 
 _DISTINCT = Ways(
@@ -237,4 +237,4 @@ def _subset_sums(words: UIntArray) -> UIntArray:
 
 def _listed(names: Sequence[str]) -> str:
     shown = list(names[:3]) + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
-    return " and ".join([", ".join(shown[:-1]), *shown[-1:]])
+    return in_a_row(shown)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.door.values import ReadOnly, Result, counted
+from calibrant.door.values import ReadOnly, Result, counted, in_a_row
 
 _IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
@@ -27,8 +27,7 @@ def left_out(options: tuple[str, ...], what: str) -> str:
     """Options to leave out first, for they cannot be used with `what`; empty where there are none."""
     if not options:
         return ""
-    names = " and ".join(filter(None, [", ".join(options[:-1]), options[-1]]))
-    return f"leave out {names}, which cannot be used with {what}, and "
+    return f"leave out {in_a_row(options)}, which cannot be used with {what}, and "
 
 
 def if_chosen(options: tuple[str, ...]) -> str:

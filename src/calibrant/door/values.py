@@ -131,6 +131,15 @@ class Result:
         return {name: [value] * points for name, value in single.items()} | columns
 
 
+def in_a_row(names: Sequence[str]) -> str:
+    """Names as they stand in a sentence.
+
+    >>> in_a_row(["a"]), in_a_row(["a", "b"]), in_a_row(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
+
+
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """Say a number of things: one of them is not several.
 

@@ -18,7 +18,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import at_most
 from calibrant.door.errors import InputError
 from calibrant.door.rows import not_taken
-from calibrant.door.values import Result, Results, counted
+from calibrant.door.values import Result, Results, counted, in_a_row
 from calibrant.drift.monitor import CalibrationMonitor, GroupMonitor, MonitorReading
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
@@ -641,7 +641,7 @@ def _title(places: Sequence[int], names: Sequence[Any]) -> str:
     starts = [number for number in places if number - 1 not in places]
     stops = [number for number in places if number + 1 not in places]
     parts = [" to ".join(dict.fromkeys((str(names[a]), str(names[b])))) for a, b in zip(starts, stops, strict=True)]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return in_a_row(parts)
 
 
 def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, np.dtype[np.float64]]) -> Counts:

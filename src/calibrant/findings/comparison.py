@@ -17,7 +17,7 @@ from calibrant.door.ends import as_points, confidence, in_points, in_short
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
-from calibrant.door.values import counted
+from calibrant.door.values import counted, in_a_row
 from calibrant.findings.actions import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups, few_groups_err, has_draws
@@ -159,16 +159,16 @@ class Comparison(Finding):
         correct, few, unseen, fine, other = clauses.values()
         before = []
         if correct:
-            before.append(f"correct {_and(correct)} before you use {'it' if len(correct) == 1 else 'them'}")
+            before.append(f"correct {in_a_row(correct)} before you use {'it' if len(correct) == 1 else 'them'}")
         # In as many digits as are told: a map that keeps the order moves the last ones.
         rank = {name: round(audit.auc or 0.0, 3) for name, audit in zip(self.names, self.audits, strict=True)}
         if better and len(correct) == len(fine) == 1 and correct[0].startswith(worse) and rank[better] >= rank[worse]:
             before = [f"use {better}, or {before[0]}"]
         if few:
             alone = level_and_slope(classes=self.audits[0].classes is not None)
-            before.append(f"collect rows of more groups; until then {alone} of {_and(few)}")
+            before.append(f"collect rows of more groups; until then {alone} of {in_a_row(few)}")
         if unseen:
-            before.append(f"collect rows of more groups before you rely on {_and(unseen)}")
+            before.append(f"collect rows of more groups before you rely on {in_a_row(unseen)}")
         return f"{DO if before else ''}{'; '.join([*before, *fine, *other])}."
 
     @property
@@ -247,10 +247,6 @@ def _to_do(name: str, audit: Audit) -> tuple[str, str]:
     return "other", f"{name}: {short_action(answer, audit)}"
 
 
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     """Say which of several is proved better calibrated than all others, or than some; then by how much."""
     ranked = list(pairs.values)
@@ -266,7 +262,7 @@ def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     better: dict[str, list[str]] = {}
     for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
         better.setdefault(first, []).append(second)
-    proved = "; ".join(f"{first} is better calibrated than {_and(those)}" for first, those in better.items())
+    proved = "; ".join(f"{first} is better calibrated than {in_a_row(those)}" for first, those in better.items())
     return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", sentence
 
 
