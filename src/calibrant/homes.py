@@ -70,7 +70,6 @@ _NAMES = {
     "recalibration.averaged": "AveragedScaling",
     "recalibration.averaged_classes": "AveragedClassScaling",
     "recalibration.base": "Recalibrator",
-    "recalibration.binning": "HistogramBinning IsotonicScaling NearestCalibrated ScalingBinning",
     "recalibration.by_segment.estimator": "RepairScore SegmentCorrection SegmentRecalibrator",
     "recalibration.certified": "CertifiedGain certified_gain",
     "recalibration.choose": "RecalibrationChoice choose_recalibrator",
@@ -78,10 +77,12 @@ _NAMES = {
     "recalibration.compare": "RecalibrationComparison RecalibrationScore compare_recalibrators",
     "recalibration.gain": "RecalibrationGain ScoreGain",
     "recalibration.multiclass": "DirichletScaling MulticlassRecalibrator VectorScaling",
-    "recalibration.scaling": "BetaScaling OffsetScaling PlattScaling PolynomialScaling",
+    "recalibration.scaling": (
+        "BetaScaling HistogramBinning IsotonicScaling NearestCalibrated OffsetScaling PlattScaling PolynomialScaling "
+        "ScalingBinning VennAbers"
+    ),
     "recalibration.storage": "from_json load",
     "recalibration.temperature": "TemperatureScaling",
-    "recalibration.venn_abers": "VennAbers",
     "report.displays": "DistanceChainDisplay ReliabilityDisplay",
     "scoring": "calibration_scorer",
     "segments.by_column": "Segment calibration_by_segment",

@@ -268,8 +268,7 @@ def choose_on_classes(
     sample: MulticlassSample, level: float, clock: TimeLimit, progress: Callable[[str], None] | None
 ) -> RecalibrationChoice:
     """`choose_recalibrator` of three classes or more: the averaged map, where it is likelier beyond chance."""
-    from calibrant.recalibration.compare import THREADS, compared
-    from calibrant.recalibration.judge import Judge
+    from calibrant.recalibration.compare import THREADS, Judge, compared
 
     judge = Judge.read(sample)
     with beside(THREADS) as threads:

@@ -53,7 +53,7 @@ from calibrant.recalibration.by_segment.table import (
     same_columns,
 )
 from calibrant.recalibration.choose import choose_recalibrator
-from calibrant.recalibration.judge import Judge, mapped, mean_with_interval
+from calibrant.recalibration.compare import Judge, mapped, mean_with_interval
 from calibrant.recalibration.kinds import Kind, check, check_size, count, each, flag, number, optional, text
 from calibrant.recalibration.serialization import JsonEstimator, stored
 from calibrant.resampling.folds import Split, cross_fitted, folds
