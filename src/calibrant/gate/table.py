@@ -36,7 +36,7 @@ from calibrant.gate.result import Asides, Check
 from calibrant.inference.bounds.draws import read_draws, weighing_of
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
-from calibrant.inference.bounds.tally import Of, of_followed
+from calibrant.inference.bounds.tally import P, of_followed
 from calibrant.kernels.sums import dot
 from calibrant.segments.request import EVERY
 from calibrant.sketch.bounds import draws_of_cells, gate_of_cells
@@ -328,10 +328,10 @@ def _check(gate: GateResult, beside: Asides) -> Check:
     return Check("all rows", "rows", gate, beside)
 
 
-def _followed(result: Of, read: tables.Columns) -> Of:
-    """The result in rows and groups as they come."""
+def _followed(proof: P, read: tables.Columns) -> P:
+    """The proof in rows and groups as they come."""
     of = read.followed
-    return result if of is None else of_followed(result, of.n_unknown, of.n_unknown_groups)
+    return proof if of is None else of_followed(proof, of.n_unknown, of.n_unknown_groups)
 
 
 def _rows(read: tables.Columns, request: GateRequest) -> Rows:

@@ -26,7 +26,7 @@ from calibrant.door.ends import (
 from calibrant.door.ends import at_least as rounded_down
 from calibrant.door.ends import at_most as rounded_up
 from calibrant.door.errors import InputError
-from calibrant.door.premises import Claim, Premises
+from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly
 from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, premises_of_draws, read_draws
@@ -42,7 +42,7 @@ from calibrant.inference.bounds.one_event import (
     psi,
 )
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.inference.bounds.tally import Tally, needs, practical, rounded_rows
+from calibrant.inference.bounds.tally import Proof, needs, practical, rounded_rows
 
 Verdict = Literal["within", "beyond", "undecided"]
 
@@ -53,7 +53,7 @@ _MARGIN = 1.6
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GateResult(Claim):
+class GateResult(Proof):
     """Proof about the population's lower distance from calibration.
 
     Attributes
@@ -123,11 +123,6 @@ class GateResult(Claim):
             return f" It may be right at the limit, where no number of {self.tally.units} decides."
         rows = rows_to_collect(self)
         return f" {rows[0].upper()}{rows[1:]} may decide."
-
-    @property
-    def tally(self) -> Tally:
-        """The tally that it rests on, and how much of it would decide."""
-        return Tally.of(self)
 
 
 VERDICTS: Mapping[Verdict, str] = ReadOnly({"within": "PASS", "beyond": "FAIL", "undecided": "UNDECIDED"})

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from calibrant.door.arguments import check_level, check_threshold, fraction
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence, rounded_down, rounded_up
-from calibrant.door.premises import Claim, Premises
+from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws
 from calibrant.inference.bounds.gate import VERDICTS, Verdict, asked, fewest_rows, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
-from calibrant.inference.bounds.tally import Tally, needs
+from calibrant.inference.bounds.tally import Proof, needs
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.kernels.regret_units import most_allowed, reached
 from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
@@ -34,7 +34,7 @@ _STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RegretBounds(Claim):
+class RegretBounds(Proof):
     """Loss by acting on the predictions in the population; each end holds with probability 1 - level by itself.
 
     Attributes
@@ -101,11 +101,6 @@ class RegretBounds(Claim):
             f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
             f"with {confidence(self.level)} confidence ({self.tally.summary()}){more}."
         )
-
-    @property
-    def tally(self) -> Tally:
-        """The tally that they rest on, and how much of it would decide."""
-        return Tally.of(self)
 
 
 def regret_bounds(
