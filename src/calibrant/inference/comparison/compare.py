@@ -587,8 +587,16 @@ class SharedRows:
         two = replace(self, predictions=[self.predictions[k] for k in pair], in_order=[self.in_order[k] for k in pair])
         return two, two._state(np.mean(two.predictions, axis=0), evaluate, n_resamples, rng)
 
-    def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
+    def _drawing(self, chance: FloatArray, in_file: FloatArray) -> Callable[[np.random.Generator], FloatArray]:
+        """Draws outcomes: of trials their share, with these chances; of single ones as they are in the file."""
         trials = None if self.trials is None else self.trials.astype(np.int64)
+        if self.group is not None:
+            return DependentOutcomes.like(self.y, in_file, trials, self.group).draw
+        if trials is None:
+            return lambda source: (source.random(chance.size) < in_file).astype(np.float64)
+        return lambda source: source.binomial(trials, chance) / trials
+
+    def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
         calibrated = [k for k, v in enumerate(self.predictions) if v is chance]
         apart = None if calibrated else InOrder.of(chance)
         joint = None if self.informative is None else JointRows.of(self.informative, chance)
@@ -596,16 +604,10 @@ class SharedRows:
         if joint is not None and self.weight is not None:
             in_file, expected = chance.copy(), self.weight.copy()
             in_file[joint.order], expected[joint.order] = joint.chance, joint.expected_weight
-        dependent = None if self.group is None else DependentOutcomes.like(self.y, in_file, trials, self.group)
+        draw = self._drawing(chance, in_file)
 
         def again(source: np.random.Generator) -> list[float]:
-            if dependent is not None:
-                y = dependent.draw(source)
-            elif trials is None:
-                y = (source.random(chance.size) < in_file).astype(np.float64)
-            else:
-                y = source.binomial(trials, chance) / trials
-            weight = self.weight
+            y, weight = draw(source), self.weight
             if joint is not None and weight is not None:
                 weight = weight.copy()
                 weight[joint.order] = joint.weights_of(y[joint.order].astype(np.int64), source)

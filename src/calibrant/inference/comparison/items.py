@@ -241,6 +241,15 @@ def matched(
     kinds = [each.kind for each in sides]
     if kinds[0] != kinds[1]:
         raise InputError(names[1], f"are {kinds[1]}, and those of the other side {kinds[0]}", allowed="give one kind")
+    _refuse_others(sides, names)
+    places = {each: k for k, each in enumerate(sides[1].in_turn())}
+    place = np.array([places[each] for each in sides[0].in_turn()], dtype=np.int64)
+    own = sides[0]
+    return Matching(place, own.numbers() if len({*own.written}) < len(own.written) else None)
+
+
+def _refuse_others(sides: list[_Ids], names: tuple[str, str]) -> None:
+    """Raise InputError where an id is on one side alone, or in more rows of one side."""
     counts = [Counter(each.written) for each in sides]
     for own, other, name in ((sides[0], counts[1], names[0]), (sides[1], counts[0], names[1])):
         alone = [k for k, each in enumerate(own.written) if each not in other]
@@ -259,11 +268,6 @@ def matched(
             )
             allowed = "an id needs as many rows on one side as on the other; they are matched in their order"
             raise InputError(name, problem, row=row, allowed=allowed)
-    places = {each: k for k, each in enumerate(sides[1].in_turn())}
-    place = np.array([places[each] for each in sides[0].in_turn()], dtype=np.int64)
-    if len(counts[0]) == len(sides[0].written):
-        return Matching(place)
-    return Matching(place, sides[0].numbers())
 
 
 def compared_ids(items: Any, items_b: Any) -> tuple[list[Any], list[Any]] | None:
