@@ -38,11 +38,11 @@ class Clock:
     them, and while one runs no time is given.
     """
 
-    def __init__(self, files: int = 1, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, n_files: int = 1, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._begun = self._stage_begun = now()
         self._stage = ""
-        self._todo = files * sum(_SHARES.values())
+        self._todo = n_files * sum(_SHARES.values())
         self._done, self._spent = 0.0, 0.0
 
     def next(self, stage: str) -> None:
@@ -75,11 +75,11 @@ class Progress:
     The line is written anew every second, over the one before.
     """
 
-    def __init__(self, files: int = 1, *, anywhere: bool = False) -> None:
+    def __init__(self, n_files: int = 1, *, anywhere: bool = False) -> None:
         self._anywhere = anywhere
         self._stage = "Starting"
         self._compiling = False
-        self._clock = Clock(files)
+        self._clock = Clock(n_files)
         self._line: _Line | None = None
         self._timer: threading.Timer | None = None
         self._stopped = False

@@ -243,5 +243,5 @@ def _month(number: int) -> str:
     return f"{year:04d}-{rest // _MONTH + 1:02d}"
 
 
-def _shown_day(number: float) -> str:
-    return f"{_month(int(number))}-{int(number) % _MONTH + 1:02d}"
+def _shown_day(day: float) -> str:
+    return f"{_month(int(day))}-{int(day) % _MONTH + 1:02d}"

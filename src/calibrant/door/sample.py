@@ -12,6 +12,7 @@ import numpy.typing as npt
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.values import short_repr
+from calibrant.kernels.types import UIntArray
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -82,7 +83,7 @@ class Sample:
         return _pool_labels(prediction, label)
 
     @classmethod
-    def of_keys(cls, keys: npt.NDArray[np.uint64], n_distinct: int) -> Sample:
+    def of_keys(cls, keys: UIntArray, n_distinct: int) -> Sample:
         """Pool sorted keys of kernels/sorting.py, which may be overwritten, with so many distinct predictions."""
         return _pool_keys(keys, n_distinct)
 
@@ -159,7 +160,7 @@ def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample
     return _pool_keys(keys, sorting.count_distinct(keys))
 
 
-def _pool_keys(keys: npt.NDArray[np.uint64], m: int) -> Sample:
+def _pool_keys(keys: UIntArray, m: int) -> Sample:
     from calibrant.kernels import sorting
 
     ones = np.empty(m)

@@ -342,14 +342,14 @@ def frame_of(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any], backend: Bac
     return nw.from_dict({name: _of_one_type(column) for name, column in columns.items()}, backend=backend).to_native()
 
 
-def _of_one_type(column: list[Any]) -> list[Any]:
+def _of_one_type(entries: list[Any]) -> list[Any]:
     """The column, as text where its values are of several types."""
-    types = {type(each) for each in column if each is not None}
+    types = {type(each) for each in entries if each is not None}
     if len(types) <= 1:
-        return column
+        return entries
     if types == {int, float}:
-        return [None if each is None else float(each) for each in column]
-    return [None if each is None else str(each) for each in column]
+        return [None if each is None else float(each) for each in entries]
+    return [None if each is None else str(each) for each in entries]
 
 
 class Entry(Protocol):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from calibrant.door.arguments import one_of
 from calibrant.door.classes import multiclass_sample
-from calibrant.door.columns import Column, FloatArray, read_columns
+from calibrant.door.columns import Column, FloatArray, Labels, Table, read_columns
 from calibrant.door.rows import dimensions
 from calibrant.door.sample import Sample
 from calibrant.measures.registry import measures
@@ -20,16 +20,16 @@ def check_measure(name: str) -> str:
     return name
 
 
-def outcomes(y_true: Any, y_prob: Any) -> tuple[FloatArray, FloatArray]:
+def outcomes(y_true: Labels | Table, y_prob: Column | Table) -> tuple[FloatArray, FloatArray]:
     """Outcomes and probabilities of an event; of a row of class probabilities, of the top label."""
     if dimensions(y_prob) == 2:
         top = multiclass_sample(y_true, y_prob).top_label()
         return top.y_true, top.y_prob
-    outcome, prediction, _ = read_columns(y_true, y_prob, None)
+    outcome, prediction, _ = read_columns(cast(Column, y_true), cast(Column, y_prob), None)
     return outcome, prediction
 
 
-def measured(measure: str, y_true: Column, y_prob: Column) -> float:
+def measured(measure: str, y_true: Labels | Table, y_prob: Column | Table) -> float:
     """A measure by its name, exactly as calibrant's function of that name gives it."""
     entry = measures()[measure]
     y, v = outcomes(y_true, y_prob)

@@ -250,7 +250,7 @@ def _by_node(potentials: Potentials) -> tuple[FloatArray, list[FloatArray]]:
     return potentials.nodes[order], list(known)
 
 
-def _everywhere(nodes: FloatArray, known: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
+def _everywhere(nodes: FloatArray, heights: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
     """All places where the lowest 1-Lipschitz extensions may bend upwards, and both heights there."""
     places = np.concatenate([[0.0] if nodes[0] > 0.0 else [], nodes, [1.0] if nodes[-1] < 1.0 else []])
-    return places, [kernel.extended(nodes, r, places) for r in known]
+    return places, [kernel.extended(nodes, r, places) for r in heights]

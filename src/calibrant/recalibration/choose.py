@@ -435,10 +435,10 @@ NO_INFORMATION = (
 )
 
 
-def too_few(events: float, others: float) -> str:
+def too_few(n_events: float, n_others: float) -> str:
     """That no map is advised on so few events, or rows without the event; in effect, where they differ in weight."""
-    number, what = (events, "event") if events < others else (others, "row")
-    which = "" if events < others else " without the event"
+    number, what = (n_events, "event") if n_events < n_others else (n_others, "row")
+    which = "" if n_events < n_others else " without the event"
     if number.is_integer():
         return f"No recalibration is advised on {counted(int(number), what)}{which}: these are fewer than {FEWEST}."
     worth = f"{what}s{which} as good as {int(10.0 * number) / 10.0:g} independent ones"

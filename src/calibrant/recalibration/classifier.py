@@ -238,15 +238,15 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             raise InputError("pos_label", f"is {label!r:.40}, which is none of the classes {classes}")
         return int(classes.index(label))
 
-    def _fit_recalibrators(self, recalibrator: Any, table: FloatArray, column: IntArray, weight: Any) -> None:
+    def _fit_recalibrators(self, recalibrator: Any, table: FloatArray, label_number: IntArray, weight: Any) -> None:
         k = self.classes_.size
         if _takes_all(recalibrator, k):
-            self.recalibrators_ = [recalibrator.fit(table, column, weight)]
+            self.recalibrators_ = [recalibrator.fit(table, label_number, weight)]
         elif k == 2:
             at = self._positive
-            self.recalibrators_ = [recalibrator.fit(table[:, at], column == at, weight)]
+            self.recalibrators_ = [recalibrator.fit(table[:, at], label_number == at, weight)]
         else:
-            self.recalibrators_ = [clone(recalibrator).fit(table[:, at], column == at, weight) for at in range(k)]
+            self.recalibrators_ = [clone(recalibrator).fit(table[:, at], label_number == at, weight) for at in range(k)]
 
     def _splits(self, X: Any, labels: npt.NDArray[Any], groups: Any) -> list[Split]:  # noqa: N803
         """Split the rows, so that every class is in every part that is fitted to."""

@@ -6,7 +6,7 @@ __all__ = ["RecalibrationComparison", "RecalibrationScore", "compare_recalibrato
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -339,16 +339,20 @@ class Judge:
     group: IntArray | None = None
 
     @classmethod
-    def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any, groups: Any) -> Judge:
+    def of(
+        cls, y_true: Labels | Table, y_prob: Column | Table, sample_weight: Column | None, pos_label: Any, groups: Any
+    ) -> Judge:
         """Read one column or a table; of two columns, that of the positive class."""
         judge = cls._of(y_true, y_prob, sample_weight, pos_label)
         return judge if groups is None else replace(judge, group=read_groups(groups, judge.outcome.size))
 
     @classmethod
-    def _of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Judge:
+    def _of(cls, y_true: Labels | Table, y_prob: Column | Table, sample_weight: Column | None, pos_label: Any) -> Judge:
         if dimensions(y_prob) == 2:
             return cls.read(multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label))
-        outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
+        outcome, prediction, weight = read_columns(
+            event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight
+        )
         rate = (outcome != 0.0) & (outcome != 1.0)
         if rate.any():
             row = int(np.argmax(rate))

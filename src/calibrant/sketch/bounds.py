@@ -72,9 +72,9 @@ def moments(
     low: FloatArray,
     high: FloatArray,
     mean: FloatArray,
-    ones: tuple[FloatArray, FloatArray],
+    label_one: tuple[FloatArray, FloatArray],
     total: float,
-    zeros: tuple[FloatArray, FloatArray],
+    label_zero: tuple[FloatArray, FloatArray],
     rounding: float,
 ) -> Moments:
     """Moments of cells from the weight and mean prediction of the label 1 and of the label 0.
@@ -87,16 +87,16 @@ def moments(
     below, above = np.maximum(mean - low, 0.0), np.maximum(high - mean, 0.0)
     spread = np.where(width > 0.0, width, 1.0)
     misplaced = 16.0 * rounding + 64.0 * UNIT
-    slack = misplaced * (ones[0] + zeros[0]) / total
+    slack = misplaced * (label_one[0] + label_zero[0]) / total
 
     def chord(curve: tuple[FloatArray, FloatArray]) -> FloatArray:
         weight, at = curve
         share = np.clip((at - low) / spread, 0.0, 1.0)
         return weight / total * ((1.0 - share) * below + share * above)
 
-    of_ones, of_zeros = chord(ones), chord(zeros)
+    of_ones, of_zeros = chord(label_one), chord(label_zero)
     known = np.where(width > 0.0, slack, 0.0)  # a cell of one prediction has no moments to round
-    residual = (ones[0] * (1.0 - ones[1]) + zeros[0] * zeros[1]) / total
+    residual = (label_one[0] * (1.0 - label_one[1]) + label_zero[0] * label_zero[1]) / total
     return Moments(
         low,
         high,

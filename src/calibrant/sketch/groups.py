@@ -150,10 +150,10 @@ def rows_are(n: int) -> str:
     return f"{counted(n, 'row')} {'is' if n == 1 else 'are'}"
 
 
-def refuse_bad_rows(cells: Any, first: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
+def refuse_bad_rows(cells: Any, first_bad: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
     """Say how many rows have which fault, that of the first bad row first.
 
-    `first` gives that row of an argument, its words, and whether it holds no number. Raises InputError if rows are bad.
+    `first_bad` gives that row of an argument, its words, and whether it holds no number. Raises InputError.
     """
     index = _array(cells["_cell"]).astype(np.int64)
     if not (index < 0).any():
@@ -161,7 +161,7 @@ def refuse_bad_rows(cells: Any, first: Callable[[str], tuple[int, str, bool]] | 
     count = _array(cells["count"])
     faults = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
     argument = _FAULTS[faults[0][0]][0]
-    row, content, missing = (None, "", True) if first is None else first(argument)
+    row, content, missing = (None, "", True) if first_bad is None else first_bad(argument)
     faults.sort(key=lambda each: (_FAULTS[each[0]][0] != argument, bool(each[0] % 2) != missing))
     (code, n), *more = faults
     what = _FAULTS[code][1]

@@ -359,16 +359,16 @@ class OpenedFile(InDuckDB):
                 hashes |= {other: replace(hashes[other], bits=bits) for other in (first, file)}
         return hashes
 
-    def _headed(self, file: str, names: Mapping[str, str], known: Identity | None) -> Identity:
+    def _headed(self, file: str, names: Mapping[str, str], whole: Identity | None) -> Identity:
         """With the fingerprint of the first rows, where files are few enough to open each once more."""
-        known = known or Identity(1, None, None, 0.0)
+        whole = whole or Identity(1, None, None, 0.0)
         if len(self.files) > _FEW_FILES:
-            return known
+            return whole
         alone = self._of([file])
         keys = self._keys_of_rows(names)
         relation = alone._rows(list(names.values()), keys).limit(HEAD)
         ((_, begun),) = ordered(relation, self._numbers(relation, names), (), self.format.name, keys=keys).named()
-        return replace(known, head=begun.head, head_bits=begun.head_bits)
+        return replace(whole, head=begun.head, head_bits=begun.head_bits)
 
     def _of(self, files: list[str]) -> OpenedFile:
         alone = OpenedFile(self.path, self.pos_label, self.files.part(files))

@@ -412,12 +412,12 @@ def of_trials(problem: InputError) -> InputError:
     return type(problem)(argument, text, row=problem.row, allowed=problem.allowed)
 
 
-def frame_of(numbers: Mapping[str, Any], keys: Mapping[str, Any]) -> OpenedFrame:
+def frame_of(numbers: Mapping[str, Any], arrow_keys: Mapping[str, Any]) -> OpenedFrame:
     """Columns of numbers by name, and of keys as Arrow, as a table in memory."""
     import pyarrow
 
     columns = {name: np.asarray(each, np.float64) for name, each in numbers.items()}
-    return OpenedFrame(pyarrow.table({**columns, **keys}), "table")
+    return OpenedFrame(pyarrow.table({**columns, **arrow_keys}), "table")
 
 
 def groups_of(

@@ -43,13 +43,13 @@ class Ordered:
         sources = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name, self.numbered, self.keys)
         return list(zip(self.files or ("",), sources, strict=True))
 
-    def beginnings(self, counts: Sequence[int], start: int = 0) -> list[Identity]:
+    def beginnings(self, counts: Sequence[int], first: int = 0) -> list[Identity]:
         """Those of the first rows from this one on, for each of these counts in rising order."""
-        part = slice(start, start + max(counts, default=0))
+        part = slice(first, first + max(counts, default=0))
         w = None if self.w is None else self.w[part]
         ids, keys = (None if each is None else each[part] for each in (self.ids, self.keys))
         starts = np.cumsum([0, *self.sizes]).tolist()
-        numbered = bool(self.numbered) and start in starts[:-1] and self.numbered[starts.index(start)]
+        numbered = bool(self.numbered) and first in starts[:-1] and self.numbered[starts.index(first)]
         return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name, numbered=numbered, keys=keys)
 
     def find_grown(self, sources: Sequence[Identity]) -> Overlap | None:

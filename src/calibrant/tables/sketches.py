@@ -410,11 +410,11 @@ def _each(file: str) -> Iterator[tuple[str, bytes | Stored]]:
                 at += 1
 
 
-def _decoded(data: bytes, where: str) -> Stored:
+def _decoded(data: bytes, file: str) -> Stored:
     try:
         return from_bytes(data)
     except InputError as problem:
-        raise FileError("file", f"{where} {problem.problem}") from None
+        raise FileError("file", f"{file} {problem.problem}") from None
 
 
 _TOLD = 20

@@ -66,7 +66,7 @@ def read_draws(
 
 
 def weighing_of(
-    sample: Sample, draws: Draws, sample_weight: object, trials: object, sampling_fractions: Any = None
+    sample: Sample, draws: Draws, sample_weight: object, trials: Column | None, sampling_fractions: Any = None
 ) -> dict[str, Any]:
     """The premise of weights of draws that were read from these columns, in an audit's words."""
     fractions = read_fractions(sampling_fractions)
@@ -85,7 +85,7 @@ def premises_of_draws(
     sample: Sample,
     draws: Draws,
     sample_weight: object,
-    trials: object,
+    trials: Column | None,
     max_weight: float | None,
     sampling_fractions: Any = None,
 ) -> Premises:

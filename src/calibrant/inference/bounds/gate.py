@@ -235,7 +235,7 @@ def calibration_gate_on_sample(
     max_distance: float,
     level: float,
     displacement: float = 0.0,
-    known: Bracket | None = None,
+    bracket: Bracket | None = None,
     draws: AnyDraws | None = None,
     shares: int = 1,
     n_rows: int | None = None,
@@ -243,12 +243,12 @@ def calibration_gate_on_sample(
     """`calibration_gate` of outcomes of 0 or 1 that are pooled already, without weights or drawn as these units.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
-    points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance,
-    `shares` the number of gates among which the level of "beyond" is shared, `n_rows` that of rows, where not the
+    points, and the widths of the cells bound the rest (docs/bounds.md). `bracket` is of the sample's distance, `shares`
+    the number of gates among which the level of "beyond" is shared, `n_rows` that of rows, where not the
     sample's.
     """
     level = check_gate(max_distance, level)
-    ends = Ends.of(sample, level, draws, displacement, known, shares)
+    ends = Ends.of(sample, level, draws, displacement, bracket, shares)
     n_groups = None if draws is None else draws.n_groups
     return gate_from_ends(ends, max_distance, sample.n_rows if n_rows is None else n_rows, n_groups)
 
@@ -287,16 +287,16 @@ class Ends:
         level: float,
         draws: AnyDraws | None = None,
         moved: float = 0.0,
-        known: Bracket | None = None,
+        bracket: Bracket | None = None,
         shares: int = 1,
     ) -> Ends:
         """Ends from a sample of rows without weights or of these units; rows' own distance may differ by `moved`.
 
-        `known` is a bracket of the sample's distance where there is one already; the lower end takes one of so many
+        `bracket` is that of the sample's distance, where there is one already; the lower end takes one of so many
         `shares` of the level.
         """
         draws = Draws.of_sample(sample) if draws is None else draws
-        low, high = sample_distance(sample) if known is None else known
+        low, high = sample_distance(sample) if bracket is None else bracket
         distance = Bracket(max(0.0, low - moved), high + moved)
         spread = Spread.of(draws)
         if isinstance(draws, CellDraws):

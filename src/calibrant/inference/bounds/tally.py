@@ -47,8 +47,8 @@ def of_followed(proof: P, n_unknown: int, n_unknown_groups: int = 0) -> P:
     return replace(proof, **numbers)  # type: ignore[type-var]  # each proof is a dataclass
 
 
-def _as_they_come(needed: int | None, known: int, unknown: int) -> int | None:
-    return None if needed is None else math.ceil(needed * (known + unknown) / known)
+def _as_they_come(needed: int | None, n_known: int, n_unknown: int) -> int | None:
+    return None if needed is None else math.ceil(needed * (n_known + n_unknown) / n_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ def practical(needed: int | None, number: int, unit: str = "row") -> bool:
     return needed is not None and needed - number <= max(many, _TIMES * number)
 
 
-def rows_to_decide(tally: Tally, where: str = "") -> str:
+def rows_to_decide(tally: Tally, place: str = "") -> str:
     """Say how many more rows, or groups, would decide."""
     if tally.needed is None or not tally.practical:
-        return f"only more {tally.units} than is practical (over ten times as many) would decide{where}"
-    more = f"about {rounded_rows(tally.needed - tally.number):,} more {tally.units}{tally.as_they_come()}{where}"
+        return f"only more {tally.units} than is practical (over ten times as many) would decide{place}"
+    more = f"about {rounded_rows(tally.needed - tally.number):,} more {tally.units}{tally.as_they_come()}{place}"
     return f"{more} would decide, if the error stays as it is here"
 
 

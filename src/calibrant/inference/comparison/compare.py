@@ -106,7 +106,7 @@ def compare_calibration(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     y_true_b: Column | None = None,
     items: Any = None,
@@ -537,13 +537,13 @@ class SharedRows:
     """The rows themselves, where their weights may tell outcomes and are drawn again with them."""
 
     @classmethod
-    def of(cls, rows: Rows, others: list[FloatArray]) -> SharedRows:
+    def of(cls, rows: Rows, beside: list[FloatArray]) -> SharedRows:
         """Rows, and other predictions for the same."""
         count, weight = rows.count, rows.weight
         y, mass = rows.y_true / count, None if weight is None else weight * count
         if mass is None and rows.trials is not None:
             mass = count
-        columns = [*others[::-1], rows.y_prob]
+        columns = [*beside[::-1], rows.y_prob]
         keys = [np.zeros(y.size) if mass is None else mass, y, *columns]
         order = np.lexsort(keys if rows.group is None else [rows.group, *keys])
         predictions = [column[order] for column in columns[::-1]]

@@ -177,7 +177,7 @@ def calibration_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     sampling_fractions: Any = None,
     level: float = 0.05,

@@ -13,6 +13,7 @@ __all__ = [
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ def cox_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -158,7 +159,7 @@ def spiegelhalter_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -290,7 +291,7 @@ def hosmer_lemeshow_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     n_bins: int = 10,
     level: float = 0.05,
@@ -360,11 +361,11 @@ def hosmer_lemeshow_test(
     return HosmerLemeshowResult(**vars(result), textbook_statistic=statistic, textbook_pvalue=textbook)
 
 
-def _textbook_statistic(y_true: IntArray, y_prob: FloatArray, n_bins: int) -> float:
+def _textbook_statistic(outcome: IntArray, prediction: FloatArray, n_bins: int) -> float:
     """Pearson's statistic of events and of other rows, over groups between quantiles."""
-    edges = np.unique(np.quantile(y_prob, np.arange(n_bins + 1) / n_bins))
-    group = np.maximum(np.searchsorted(edges, y_prob, side="left") - 1, 0)  # (edge, next edge], and the lowest edge
-    n, ones, expected = (np.bincount(group, each) for each in (np.ones(group.size), y_true, y_prob))
+    edges = np.unique(np.quantile(prediction, np.arange(n_bins + 1) / n_bins))
+    group = np.maximum(np.searchsorted(edges, prediction, side="left") - 1, 0)  # (edge, next edge], and the lowest edge
+    n, ones, expected = (np.bincount(group, each) for each in (np.ones(group.size), outcome, prediction))
     excess = (ones - expected) ** 2
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         parts = [np.where(excess == 0.0, 0.0, excess / each) for each in (expected, n - expected)]
@@ -383,7 +384,7 @@ def miller_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,

@@ -80,7 +80,7 @@ def discrete_calibration_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     level: float = 0.05,
     correction: Correction = "holm",
 ) -> DiscreteResult:

@@ -160,9 +160,9 @@ _MAPS: Registry[Map] = Registry("map", _ROOM)
 def register_map(name: str, title: str, *, order: int, classes: bool = False) -> Callable[[K], K]:
     """Enter the decorated curve, or estimator of classes, in the list of maps, and return it unchanged."""
 
-    def enter(kind: K) -> K:
-        _MAPS.enter(Map(name, title, kind, order, classes), kind.__module__, title=title)
-        return kind
+    def enter(curve_type: K) -> K:
+        _MAPS.enter(Map(name, title, curve_type, order, classes), curve_type.__module__, title=title)
+        return curve_type
 
     return enter
 

@@ -143,9 +143,9 @@ class Format:
         """Refuse the file that is damaged, where what a reader raised, or a look at the files, tells which."""
 
 
-def sql_text(value: str) -> str:
+def sql_text(text: str) -> str:
     """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"
+    return "'" + text.replace("'", "''") + "'"
 
 
 def selected(source: str, names: Collection[str]) -> str:

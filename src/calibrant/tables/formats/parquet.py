@@ -252,18 +252,18 @@ _KINDS = {
 """DuckDB's types, and what kind of values they have."""
 
 
-def _kind(of: Any) -> str | None:
+def _kind(arrow: Any) -> str | None:
     """The kind of values that a type of pyarrow has; None of those that readers tell in several ways."""
     from pyarrow import types
 
-    of = of.value_type if types.is_dictionary(of) else of
+    arrow = arrow.value_type if types.is_dictionary(arrow) else arrow
     kinds = {kind: (kind,) for kind in ("floating", "decimal", "boolean", "date", "time", "timestamp")} | {
         "integer": ("integer", "duration"),
         "text": ("string", "large_string", "string_view"),
         "bytes": ("binary", "large_binary", "binary_view"),
     }
     return next(
-        (kind for kind, names in kinds.items() if any(getattr(types, f"is_{name}")(of) for name in names)), None
+        (kind for kind, names in kinds.items() if any(getattr(types, f"is_{name}")(arrow) for name in names)), None
     )
 
 

@@ -223,15 +223,15 @@ def dialect_of(connection: Any, file: str) -> Dialect:
     return replace(dialect, header=tuple(name for line in first for name in line if name is not None))
 
 
-def refuse_wide(file: str, start: bytes | None = None) -> None:
+def refuse_wide(file: str, head: bytes | None = None) -> None:
     """Refuse text in UTF-16 or UTF-32, by its first bytes, which are read, unpacked, where they are not given."""
-    if start is None:
+    if head is None:
         try:
             with text_of(file) as stream:
-                start = bytes(stream.buffer.read(_HEAD))
+                head = bytes(stream.buffer.read(_HEAD))
         except OSError as problem:
             raise FileError("file", f"{file!r} cannot be read: {problem.strerror or problem}") from None
-    encoding = wide_encoding(start)
+    encoding = wide_encoding(head)
     if encoding is not None:
         raise FileError("file", f"{file!r} is {encoding} text", allowed="convert it to UTF-8, which is what is read")
 
@@ -242,15 +242,15 @@ def _refuse_cut_line(file: str, last: bytes) -> None:
         raise FileError("file", f"{file!r} {reason}")
 
 
-def wide_encoding(start: bytes) -> str | None:
+def wide_encoding(head: bytes) -> str | None:
     """UTF-32 or UTF-16, by the mark with which a file starts, or by the bytes that are zero there, as in Latin text."""
-    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "UTF-32"
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "UTF-16"
-    if len(start) < 4 or (any(start[1::2]) and any(start[::2])):
+    if len(head) < 4 or (any(head[1::2]) and any(head[::2])):
         return None
-    return "UTF-32" if not any(start[2::4] + start[3::4]) or not any(start[::4] + start[1::4]) else "UTF-16"
+    return "UTF-32" if not any(head[2::4] + head[3::4]) or not any(head[::4] + head[1::4]) else "UTF-16"
 
 
 _DELIMITERS = ",;\t|"
