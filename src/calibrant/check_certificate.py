@@ -33,9 +33,9 @@ def need(condition: bool, reason: str) -> None:
         raise ValueError(reason)
 
 
-def whole(numbers: list[float]) -> tuple[list[int], int]:
+def whole(doubles: list[float]) -> tuple[list[int], int]:
     """Doubles as whole numbers over one power of two, and that power: nothing is rounded."""
-    pairs = [x.as_integer_ratio() for x in numbers]
+    pairs = [x.as_integer_ratio() for x in doubles]
     one = max(below for _, below in pairs)
     return [above * (one // below) for above, below in pairs], one
 

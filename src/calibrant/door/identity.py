@@ -618,13 +618,13 @@ def _numbers(v: FloatArray) -> UIntArray:
     return numbers
 
 
-def _predictions(numbers: npt.NDArray[Any]) -> FloatArray:
-    predictions: FloatArray = np.ascontiguousarray(numbers, dtype=np.uint32).view(np.float32).astype(np.float64)
+def _predictions(single: npt.NDArray[Any]) -> FloatArray:
+    predictions: FloatArray = np.ascontiguousarray(single, dtype=np.uint32).view(np.float32).astype(np.float64)
     return np.clip(np.nan_to_num(predictions), 0.0, 1.0)
 
 
-def _levels(numbers: UIntArray) -> npt.NDArray[np.int64]:
+def _levels(keys: UIntArray) -> npt.NDArray[np.int64]:
     """With how many zero bits the hash of each number begins."""
-    hashes = mixed(numbers + kernel.FIRST)
+    hashes = mixed(keys + kernel.FIRST)
     high = (hashes >> np.uint64(11)).astype(np.float64)  # 53 bits, which a double has
     return np.where(high > 0, 53 - np.frexp(high)[1], 53).astype(np.int64)

@@ -54,7 +54,7 @@ def check_two_labels(label: Any, kinds: set[Any], how_many: str) -> None:
 
 
 def read_labels(
-    column: Any, k: int, class_order: Classes | None, names: Classes | None, pos_label: Any = None
+    column: Any, k: int, class_order: Classes | None, class_names: Classes | None, pos_label: Any = None
 ) -> tuple[IntArray, Classes]:
     """Labels as column numbers, and the name of each column."""
     label = None if pos_label is None else _one_label(pos_label)
@@ -62,10 +62,10 @@ def read_labels(
         raise InputError("pos_label", f"says which of two classes is the event, but y_prob has {k} columns")
     values = as_labels(column)
     if values.ndim == 2 and values.shape[1] > 1:
-        number, order = _from_one_hot(values, k, column_names(column), names), class_order or tuple(range(k))
+        number, order = _from_one_hot(values, k, column_names(column), class_names), class_order or tuple(range(k))
     else:
         values = label_column(values)
-        order = class_order if class_order is not None else _classes_of(values, k, names, label)
+        order = class_order if class_order is not None else _classes_of(values, k, class_names, label)
         number = _numbers(values, order, class_order is not None)
     if label is not None and label not in order:
         raise InputError("pos_label", f"is {label!r:.40}, which is no class; the classes are {_listed(order)}")
@@ -161,13 +161,13 @@ def _one_label(pos_label: Any) -> Any:
     return label
 
 
-def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Classes:
+def _classes_of(values: Labels, k: int, class_names: Classes | None, label: Any) -> Classes:
     """Names of the columns: those of a frame that hold all labels, column numbers, or the labels in their order."""
     labels = distinct(values)
     if label is not None and label not in labels and len(labels) == 2:
         raise _no_such_label(label, labels)
     union = labels | (set() if label is None else {label})
-    named = _named_by(names, union)
+    named = _named_by(class_names, union)
     if named is not None:
         return named
     numbers = values.dtype.kind in "iubf"
@@ -192,12 +192,12 @@ def _several_types() -> InputError:
     return InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
 
 
-def _named_by(names: Classes | None, kinds: set[Any]) -> Classes | None:
+def _named_by(class_names: Classes | None, kinds: set[Any]) -> Classes | None:
     """Names of a frame's columns if they hold every label, read as whole numbers where the labels are numbers."""
-    if names is None:
+    if class_names is None:
         return None
-    whole = tuple(int(each) if isinstance(each, str) and each.isdecimal() else each for each in names)
-    for candidate in (names, whole):
+    whole = tuple(int(each) if isinstance(each, str) and each.isdecimal() else each for each in class_names)
+    for candidate in (class_names, whole):
         if kinds <= set(candidate) and len(set(candidate)) == len(candidate):
             return candidate
     return None
@@ -223,10 +223,10 @@ def _numbers(values: Labels, order: Classes, explicit: bool) -> IntArray:
     return number
 
 
-def _from_one_hot(values: Labels, k: int, own: Classes | None, names: Classes | None) -> IntArray:
+def _from_one_hot(values: Labels, k: int, own: Classes | None, class_names: Classes | None) -> IntArray:
     if values.shape[1] != k:
         raise InputError("y_true", f"has {values.shape[1]} columns but y_prob has {k}; one-hot rows need one per class")
-    if own is not None and names is not None and own != names and set(own) == set(names):
+    if own is not None and class_names is not None and own != class_names and set(own) == set(class_names):
         raise InputError("y_true", "has the columns of y_prob in another order; one-hot rows need the same one")
     bad = ~np.isin(values, (0, 1)).all(axis=1)
     if not bad.any():
@@ -241,9 +241,9 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _listed(names: Any) -> str:
+def _listed(entries: Any) -> str:
     try:
-        shown = names if isinstance(names, tuple) else sorted(names)
+        shown = entries if isinstance(entries, tuple) else sorted(entries)
     except TypeError:
-        shown = sorted(names, key=repr)
-    return ", ".join(repr(_plain(each)) for each in list(shown)[:6]) + (", ..." if len(names) > 6 else "")
+        shown = sorted(entries, key=repr)
+    return ", ".join(repr(_plain(each)) for each in list(shown)[:6]) + (", ..." if len(entries) > 6 else "")

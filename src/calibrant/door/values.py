@@ -268,12 +268,12 @@ class Results(tuple[R, ...]):
         return frame_of([_keyed(record(each), each, self.by) for each in self], backend)
 
 
-def record(value: Any, before: str = "") -> dict[str, Any]:
+def record(value: Any, prefix: str = "") -> dict[str, Any]:
     """The single values of a dataclass by name; those of its parts have the part's name before them."""
     cells: dict[str, Any] = {}
     for name, part in _parts(value):
-        if name != "premises" and not (before and part is None):  # these are sentences, and no values
-            cells |= _cells(f"{before}{name}", part)
+        if name != "premises" and not (prefix and part is None):  # these are sentences, and no values
+            cells |= _cells(f"{prefix}{name}", part)
     return cells
 
 

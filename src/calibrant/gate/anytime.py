@@ -10,7 +10,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -562,7 +562,7 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
 
 
 def _provenance(
-    table: tables.Table, names: dict[str, str], request: GateRequest, entries: dict[str, Any]
+    table: tables.Table, names: Mapping[str, str], request: GateRequest, entries: dict[str, Any]
 ) -> Provenance:
     """Provenance of the rows of one file."""
     label = None if request.pos_label is None else str(request.pos_label)

@@ -86,12 +86,12 @@ class LowerCertificate(Result):
         return f"The lower distance from calibration is proved to be at least {low} and at most {high}{wide}."
 
 
-def _coupling(sample: Sample, problem: LowerProblem | FirstOrderProblem) -> Coupling:
+def _coupling(sample: Sample, solver: LowerProblem | FirstOrderProblem) -> Coupling:
     """Pieces of the monotone coupling of each outcome with the calibrated masses found, repaired at 0 and 1."""
     masses = label_masses(sample)
-    scale, *rest = kernel.calibrated_scale(problem.u, problem.calibrated, *(float(mass.sum()) for mass in masses))
-    u = np.concatenate([[0.0], problem.u, [1.0]])
-    calibrated = np.concatenate([rest[:1], scale * problem.calibrated, rest[1:]])
+    scale, *rest = kernel.calibrated_scale(solver.u, solver.calibrated, *(float(mass.sum()) for mass in masses))
+    u = np.concatenate([[0.0], solver.u, [1.0]])
+    calibrated = np.concatenate([rest[:1], scale * solver.calibrated, rest[1:]])
     columns = []
     for label, mass in zip((0.0, 1.0), masses, strict=True):
         target = calibrated * (u if label else 1.0 - u)
@@ -108,14 +108,14 @@ def _bracketed(sample: Sample, tol: float, *, rough: bool = False) -> LowerProbl
     return problem
 
 
-def _potentials(problem: LowerProblem) -> Potentials:
-    return Potentials(problem.v, problem.r[:, 0].copy(), problem.r[:, 1].copy())
+def _potentials(solver: LowerProblem) -> Potentials:
+    return Potentials(solver.v, solver.r[:, 0].copy(), solver.r[:, 1].copy())
 
 
 def _proved(
-    sample: Sample, tol: float, problem: LowerProblem | FirstOrderProblem, potentials: Potentials
+    sample: Sample, tol: float, solver: LowerProblem | FirstOrderProblem, potentials: Potentials
 ) -> LowerCertificate:
-    coupling = _coupling(sample, problem)
+    coupling = _coupling(sample, solver)
     lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
     return LowerCertificate(lower, upper, upper - lower <= tol, coupling, potentials)
 

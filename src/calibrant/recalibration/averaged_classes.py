@@ -256,34 +256,34 @@ class _Likelihood(NamedTuple):
 
 
 def _shared_mode(
-    score: FloatArray, label: IntArray, rows: FloatArray, deviation: FloatArray, at: _Likelihood
+    score: FloatArray, label: IntArray, rows: FloatArray, deviation: FloatArray, point: _Likelihood
 ) -> tuple[_Likelihood, float]:
     """Posterior mode by Newton's method, and log evidence by Laplace's."""
     free = deviation > 0.0
     precision = deviation[free] ** -2.0
-    if (at.place[~free] != 0.0).any():
-        at = _Likelihood.of(score, label, rows, np.where(free, at.place, 0.0))
+    if (point.place[~free] != 0.0).any():
+        point = _Likelihood.of(score, label, rows, np.where(free, point.place, 0.0))
 
-    def log_posterior(at: _Likelihood) -> float:
-        return -at.loss - 0.5 * float(precision @ at.place[free] ** 2)
+    def log_posterior(point: _Likelihood) -> float:
+        return -point.loss - 0.5 * float(precision @ point.place[free] ** 2)
 
-    def curvature(at: _Likelihood) -> FloatArray:
-        return at.curvature[np.ix_(free, free)] + np.diag(precision)
+    def curvature(point: _Likelihood) -> FloatArray:
+        return point.curvature[np.ix_(free, free)] + np.diag(precision)
 
     for _ in range(_STEPS if free.any() else 0):
-        step, slope = np.zeros(2), at.slope[free] + precision * at.place[free]
-        step[free] = -np.linalg.solve(curvature(at), slope)
+        step, slope = np.zeros(2), point.slope[free] + precision * point.place[free]
+        step[free] = -np.linalg.solve(curvature(point), slope)
         if -float(slope @ step[free]) <= 2.0 * _NEAR:
             break
         for _ in range(_HALVINGS):
-            reached = _Likelihood.of(score, label, rows, at.place + step)
-            if log_posterior(reached) >= log_posterior(at):
+            reached = _Likelihood.of(score, label, rows, point.place + step)
+            if log_posterior(reached) >= log_posterior(point):
                 break
             step /= 2.0
         else:
             break
-        at = reached
-    return at, log_posterior(at) + 0.5 * float(np.log(precision).sum() - np.linalg.slogdet(curvature(at))[1])
+        point = reached
+    return point, log_posterior(point) + 0.5 * float(np.log(precision).sum() - np.linalg.slogdet(curvature(point))[1])
 
 
 def own_members(
@@ -319,31 +319,31 @@ def precisions(scales: Own, k: int) -> FloatArray:
 
 
 def own_mode(
-    problem: SoftmaxProblem, n: float, start: FloatArray | None = None, stop: Stop | None = None
+    softmax: SoftmaxProblem, n: float, start: FloatArray | None = None, stop: Stop | None = None
 ) -> tuple[float, FloatArray]:
     """Log evidence by Laplace's method and the posterior mode, of n rows."""
-    k, free = problem.x.shape[1], problem.free
+    k, free = softmax.x.shape[1], softmax.free
     identity = np.eye(k + 1, k)
-    at = fit_softmax(problem, start, stop, _NEAR / n) if free.any() else identity
-    probability = problem.scores(at)
-    loss = softmax_and_loss(probability, problem.label, problem.mass)
-    precision = problem.ridge[free] * n
+    at = fit_softmax(softmax, start, stop, _NEAR / n) if free.any() else identity
+    probability = softmax.scores(at)
+    loss = softmax_and_loss(probability, softmax.label, softmax.mass)
+    precision = softmax.ridge[free] * n
     log_posterior = -n * loss - 0.5 * float((precision * (at - identity)[free] ** 2).sum())
-    determinant = _log_determinant(problem, probability, n) if free.any() else 0.0
+    determinant = _log_determinant(softmax, probability, n) if free.any() else 0.0
     return log_posterior + 0.5 * (float(np.log(precision).sum()) - determinant), at
 
 
-def _log_determinant(problem: SoftmaxProblem, probability: FloatArray, n: float) -> float:
+def _log_determinant(softmax: SoftmaxProblem, probability: FloatArray, n: float) -> float:
     """Of the Hessian over the free entries; of many, of its blocks of one class each, which is no less (Fischer)."""
-    free, alone, x = problem.free, problem.diagonal, problem.x
-    rows, k = (problem.mass * n)[:, None], probability.shape[1]
+    free, alone, x = softmax.free, softmax.diagonal, softmax.x
+    rows, k = (softmax.mass * n)[:, None], probability.shape[1]
     used = np.array([free[0, 0], True]) if alone else np.ones(k + 1, bool)
     whole, ones = int(free.sum()) <= _WHOLE, np.ones((rows.size, 1))
     weight = rows * probability * (1.0 if whole else 1.0 - probability)
     blocks = []
     for j in range(k):
         own = np.concatenate([x[:, j : j + 1] if alone else x, ones], axis=1)[:, used]
-        ridge = problem.ridge[[j, k], j][used] if alone else problem.ridge[:, j]
+        ridge = softmax.ridge[[j, k], j][used] if alone else softmax.ridge[:, j]
         blocks.append(own.T @ (weight[:, j : j + 1] * own) + np.diag(n * ridge))
     if not whole:
         return float(sum(np.linalg.slogdet(each)[1] for each in blocks))

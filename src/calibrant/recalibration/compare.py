@@ -410,12 +410,12 @@ class Judge:
         capped = np.divide(np.minimum(effective, 1.0), share, out=np.zeros_like(share), where=share > 0.0)
         return mass * capped[group]
 
-    def log_ratio(self, before: FloatArray, after: FloatArray) -> float:
+    def log_ratio(self, loss: FloatArray, loss_after: FloatArray) -> float:
         """Log likelihood ratio of two predictions, by the log scores of rows; NaN if both are infinite."""
         powers = self.powers
         mask = powers > 0.0
         with np.errstate(invalid="ignore"):
-            return float((powers[mask] * (before[mask] - after[mask])).sum())
+            return float((powers[mask] * (loss[mask] - loss_after[mask])).sum())
 
     def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
         """Brier and log score of each row."""

@@ -285,9 +285,9 @@ class Featured:
         return InputError(self._option, f"{name!r} {why}")
 
 
-def code_name(at: int) -> str:
+def code_name(number: int) -> str:
     """Name of the column of codes of a feature."""
-    return f"calibrant_code_{at}"
+    return f"calibrant_code_{number}"
 
 
 def in_blocks(sizes: Sequence[int], sets: Sequence[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:

@@ -412,11 +412,11 @@ def of_trials(problem: InputError) -> InputError:
     return type(problem)(argument, text, row=problem.row, allowed=problem.allowed)
 
 
-def frame_of(numbers: Mapping[str, Any], arrow_keys: Mapping[str, Any]) -> OpenedFrame:
+def frame_of(arrays: Mapping[str, Any], arrow_keys: Mapping[str, Any]) -> OpenedFrame:
     """Columns of numbers by name, and of keys as Arrow, as a table in memory."""
     import pyarrow
 
-    columns = {name: np.asarray(each, np.float64) for name, each in numbers.items()}
+    columns = {name: np.asarray(each, np.float64) for name, each in arrays.items()}
     return OpenedFrame(pyarrow.table({**columns, **arrow_keys}), "table")
 
 
@@ -464,7 +464,7 @@ def groups_by(
 _SIDE_BY_SIDE = "holds texts, numbers or truth values side by side; write all in one way"
 
 
-def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[str, str], option: str) -> Any:
+def in_arrow(table: Any, number_columns: Mapping[str, tuple[str, str]], keys: Mapping[str, str], option: str) -> Any:
     """The columns under new names: new name -> argument and column of numbers, new name -> column of keys.
 
     Raises InputError if a column holds no numbers, or keys of several kinds.
@@ -474,7 +474,7 @@ def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[s
 
     columns = {
         new: pyarrow.array(numbers_or_nan(nw.to_native(table[name]), argument))
-        for new, (argument, name) in numbers.items()
+        for new, (argument, name) in number_columns.items()
     }
     columns |= {new: keys_of(table[name], name, option) for new, name in keys.items()}
     return nw.from_native(pyarrow.table(columns), eager_only=True)

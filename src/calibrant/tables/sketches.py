@@ -197,7 +197,7 @@ class KeptSketches(Table):
             raise FileError("file", f"{file!r} holds no sketches")
         return keys if names else pyarrow.table({ROWS: pyarrow.nulls(n_rows, pyarrow.int64())})
 
-    def stored(self, numbers: Iterable[int] | None = None) -> Iterator[tuple[int, str, Stored]]:
+    def stored(self, which: Iterable[int] | None = None) -> Iterator[tuple[int, str, Stored]]:
         """Number, whereabouts and contents of each sketch, one after the other; all can be added to one another.
 
         Raises FileError naming the sketch that is damaged, or of another resolution than the first.
@@ -206,8 +206,8 @@ class KeptSketches(Table):
             self._of_distinct = self._one.distinct
             yield 0, "the sketch", Stored(*self._one.__reduce__()[1])
             return
-        subset = None if numbers is None else set(numbers)
-        looked = numbers is None and not self._once
+        subset = None if which is None else set(which)
+        looked = which is None and not self._once
         names: list[str] = []
         claims: list[tuple[Identity, ...]] = []
         first: tuple[str, int] | None = None
@@ -256,12 +256,12 @@ class KeptSketches(Table):
             )
         return tuple(rows.items())
 
-    def sketch(self, numbers: Iterable[int] | None = None) -> CalibrationSketch:
+    def sketch(self, which: Iterable[int] | None = None) -> CalibrationSketch:
         """All of them added up, or those of these numbers."""
         if self._one is not None:
             self._of_distinct = self._one.distinct
             return self._one
-        together = CalibrationSketch.sum_of(restored(*sketch) for _, _, sketch in self.stored(numbers))
+        together = CalibrationSketch.sum_of(restored(*sketch) for _, _, sketch in self.stored(which))
         together.distinct |= self.distinct
         return together
 
@@ -376,14 +376,14 @@ class _explained:  # noqa: N801 - a context
     def __enter__(self) -> None:
         """Nothing to begin."""
 
-    def __exit__(self, _kind: Any, problem: BaseException | None, _trace: Any) -> None:
+    def __exit__(self, _kind: Any, exception: BaseException | None, _trace: Any) -> None:
         """Say it of the file."""
         import duckdb
         import pyarrow
 
         known = (pyarrow.ArrowException, duckdb.Error, ValueError, OSError)
-        if isinstance(problem, known) and not isinstance(problem, InputError) and not lacks_memory(problem):
-            raise FileError("file", f"{self._file!r} is cut or damaged: {problem!s:.200}") from None
+        if isinstance(exception, known) and not isinstance(exception, InputError) and not lacks_memory(exception):
+            raise FileError("file", f"{self._file!r} is cut or damaged: {exception!s:.200}") from None
 
 
 def _each(file: str) -> Iterator[tuple[str, bytes | Stored]]:

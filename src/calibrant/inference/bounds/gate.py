@@ -489,9 +489,9 @@ def _shares(before: float, batch: AnyDraws, number: int) -> Iterator[AnyDraws]:
 class OtherPopulationError(InputError):
     """Rows that cannot be of one population with those before; `ends` says which distances they prove together."""
 
-    def __init__(self, ends: str) -> None:
-        self.ends = ends
-        why = f"cannot be of one population with those before ({ends}): predictor, data or label changed"
+    def __init__(self, distances: str) -> None:
+        self.ends = distances
+        why = f"cannot be of one population with those before ({distances}): predictor, data or label changed"
         super().__init__("rows", why, allowed="begin a new gate; CalibrationMonitor finds when it changed")
 
     def __reduce__(self) -> tuple[Callable[..., InputError], tuple[str, ...]]:
@@ -511,7 +511,7 @@ class AnytimeEnds:
 
     @classmethod
     def of(
-        cls, rows: Sample, spread: Spread, moved: float, won: Won, bets: Bets, level: float, before: Interval
+        cls, rows: Sample, spread: Spread, moved: float, won: Won, bets: Bets, level: float, earlier: Interval
     ) -> AnytimeEnds:
         """From all rows so far, whose own distance may differ by `moved`, and what was proved before.
 
@@ -521,10 +521,10 @@ class AnytimeEnds:
         distance = Bracket(max(0.0, near.lower - moved), near.upper + moved)
         known = spread.n, distance.upper, spread, bets, level
         above = boundary(lambda d: not excludes(d, *known), min(distance.upper, 1.0))[1]
-        high, low = min(before.high, above), max(before.low, won.lower_end(bets, level))
+        high, low = min(earlier.high, above), max(earlier.low, won.lower_end(bets, level))
         if low > high:
             least, most = rounded_down(low, 3), rounded_up(max(high, 1e-300), 3)
-            first, second = ("before" if end == was else "now" for end, was in zip((low, high), before, strict=True))
+            first, second = ("before" if end == was else "now" for end, was in zip((low, high), earlier, strict=True))
             raise OtherPopulationError(f"distance at least {least} {first}, at most {most} {second}")
         return cls(distance, spread, bets, level, Interval(low, high))
 

@@ -415,11 +415,11 @@ def bootstrap_bounds(
     return with_every_measure(smooth, lower, {}, level, n, guaranteed=False)
 
 
-def _area(zeros: FloatArray, ones: FloatArray, after: FloatArray, before: FloatArray) -> float:
+def _area(zeros: FloatArray, ones: FloatArray, gap_after: FloatArray, gap_before: FloatArray) -> float:
     """Largest sum of r_y(v) for 1-Lipschitz r_0 with r_0(0) = 0 and r_1 with r_1(1) = 0.
 
     The slope of r_0 at u earns the sum over zeros beyond u, that of r_1 the sum over ones before u.
     """
     beyond = zeros[::-1].cumsum()[::-1]
     upto = ones.cumsum()
-    return dot(np.abs(beyond), before) + dot(np.abs(upto), after)
+    return dot(np.abs(beyond), gap_before) + dot(np.abs(upto), gap_after)

@@ -215,7 +215,7 @@ class Matching:
         return group
 
 
-def matched(items: Any, items_b: Any, sizes: Sequence[int], names: tuple[str, str] = ("items", "items_b")) -> Matching:
+def matched(items: Any, items_b: Any, sizes: Sequence[int], names: Sequence[str] = ("items", "items_b")) -> Matching:
     """For each of the first's rows that of the same item among the second's.
 
     Ids are the same if they are written alike: 7, 7.0 and the text "7" are, "007" and "7" are not. Truth values and
@@ -246,7 +246,7 @@ def matched(items: Any, items_b: Any, sizes: Sequence[int], names: tuple[str, st
     return Matching(place, own.numbers() if len({*own.written}) < len(own.written) else None)
 
 
-def _refuse_others(ids: list[_Ids], names: tuple[str, str]) -> None:
+def _refuse_others(ids: list[_Ids], names: Sequence[str]) -> None:
     """Raise InputError where an id is on one side alone, or in more rows of one side."""
     counts = [Counter(each.written) for each in ids]
     for own, other, name in ((ids[0], counts[1], names[0]), (ids[1], counts[0], names[1])):

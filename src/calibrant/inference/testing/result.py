@@ -103,14 +103,14 @@ def _rounded(prediction: FloatArray) -> float:
     return float(np.clip(0.5 * np.min(steps, where=steps > 0.0, initial=0.0 if not steps.any() else 1.0), *_ROUNDED))
 
 
-def _by_rounding(n_wrong: int, sizes: FloatArray, numbers: npt.NDArray[Any], rounded: float) -> float:
+def _by_rounding(n_wrong: int, sizes: FloatArray, n_units: npt.NDArray[Any], rounded: float) -> float:
     """Largest chance of so many outcomes against predictions of 0 or 1 whose own chance is at most `rounded`.
 
-    There are `numbers` units of each of these `sizes`. Chernoff's bound: the outcomes of a unit may all be the same,
+    There are `n_units` units of each of these `sizes`. Chernoff's bound: the outcomes of a unit may all be the same,
     and exp is convex, so no dependence within units has a larger moment generating function.
     """
     t = _EXPONENTS / sizes.max()
-    generating = numbers @ np.log1p(rounded * np.expm1(np.outer(sizes, t)))
+    generating = n_units @ np.log1p(rounded * np.expm1(np.outer(sizes, t)))
     return float(np.exp(min(0.0, (generating - t * n_wrong).min())))
 
 

@@ -331,7 +331,7 @@ class Trees(NamedTuple):
         return change
 
 
-def most_moved(trees: Trees, cells: Cells, names: Sequence[str | int]) -> str:
+def most_moved(trees: Trees, cells: Cells, features: Sequence[str | int]) -> str:
     """Say how far the trees move the log-odds of these rows, and by which features most.
 
     A feature counts by how its cells' mean changes spread over the rows; the first column is the prediction.
@@ -341,8 +341,8 @@ def most_moved(trees: Trees, cells: Cells, names: Sequence[str | int]) -> str:
     for cell in cells.T:
         mean = np.bincount(cell, change) / np.maximum(np.bincount(cell), 1)
         spread.append(float(np.std(mean[cell])))
-    first = sorted(range(1, len(names)), key=lambda k: -spread[k])[:2]
-    by = " and ".join(str(names[k]) for k in first if spread[k] > 0.0)
+    first = sorted(range(1, len(features)), key=lambda k: -spread[k])[:2]
+    by = " and ".join(str(features[k]) for k in first if spread[k] > 0.0)
     moved = f" (log-odds move by {np.abs(change).mean():.2g} on average, by {np.abs(change).max():.2g} at most"
     return f"{moved}, most by {by})" if by else f"{moved})"
 

@@ -139,7 +139,7 @@ class Format:
     def check_columns(self, names: Collection[str]) -> None:
         """Refuse files whose columns of these names are damaged."""
 
-    def refuse_damage(self, problem: Exception) -> None:
+    def refuse_damage(self, exception: Exception) -> None:
         """Refuse the file that is damaged, where what a reader raised, or a look at the files, tells which."""
 
 

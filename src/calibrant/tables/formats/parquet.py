@@ -95,7 +95,7 @@ class Parquet(Format):
         listed = ", ".join(map(sql_text, self.literals))
         return self.connection.sql(f"SELECT * FROM read_parquet([{listed}], {options}, {self.folders_in_sql})")
 
-    def refuse_damage(self, problem: Exception) -> None:  # noqa: ARG002
+    def refuse_damage(self, exception: Exception) -> None:  # noqa: ARG002
         """Refuse a file that begins as Parquet and does not end so."""
         for file in self.files:
             with Path(file).open("rb") as stream:
@@ -156,7 +156,7 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
                 for at in leaves:
                     _check_ends(table, paths[at], reader.metadata.row_group(group).column(at).statistics)
         except OSError as problem:
-            raise _damaged(file, problem) from None
+            raise _damaged(file, str(problem)) from None
 
 
 def _check_ends(table: Any, name: str, stated: Any) -> None:
@@ -267,8 +267,8 @@ def _kind(arrow: Any) -> str | None:
     )
 
 
-def _damaged(file: str, problem: object) -> FileError:
-    return FileError("file", f"{file!r} is damaged: {problem!s:.200}", allowed=AGAIN)
+def _damaged(file: str, problem: str) -> FileError:
+    return FileError("file", f"{file!r} is damaged: {problem:.200}", allowed=AGAIN)
 
 
 def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:

@@ -109,9 +109,9 @@ class Text(Format):
         parts = [f"SELECT * FROM {dialect.source(run, folders=folders, with_file=with_file)}" for dialect, run in runs]
         return self.connection.sql(selected(" UNION ALL BY NAME ".join(parts), [*names, FILE] if with_file else names))
 
-    def refuse_damage(self, problem: Exception) -> None:
+    def refuse_damage(self, exception: Exception) -> None:
         """Refuse the file that DuckDB's message names for a lost quotation mark or a line of other columns."""
-        refuse_named_line(str(problem), self.files)
+        refuse_named_line(str(exception), self.files)
 
     @classmethod
     def check_remote(cls, filesystem: Any, file: str) -> None:
