@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import RandomState, generator
+from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 
 IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,14 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import positive_integer
-from calibrant.door.columns import Column, Labels, Table, is_masked, kind_of, read_columns
+from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table, is_masked, kind_of, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted, short_repr
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _BY_INSERTION = 16  # most probable classes above which rows are sorted
 _COLUMNS = 16  # read at a time: rows of halves, singles and doubles are in stretches of 64 bytes

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.kernels import identity as kernel
 from calibrant.kernels.types import UIntArray
@@ -45,8 +46,6 @@ _FINE = 51  # different predictions from which on those of other rows are no oth
 _POINTS = 64
 _WORD = (1 << 64) - 1
 _NO_IDS = np.empty(0, dtype=np.uint64)
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

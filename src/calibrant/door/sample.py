@@ -9,12 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.values import short_repr
 from calibrant.kernels.types import UIntArray
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

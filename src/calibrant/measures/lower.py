@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive
-from calibrant.door.columns import Column, IntArray
+from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.ends import at_most, rounded_down, rounded_up
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -37,7 +37,6 @@ from calibrant.measures.lower_solve import LowerProblem
 from calibrant.measures.registry import register
 from calibrant.measures.smooth import witness_from_sample
 
-FloatArray = npt.NDArray[np.float64]
 Method = Literal["interior-point", "first-order"]
 
 FEW = 20_000

@@ -11,15 +11,13 @@ __all__ = ["Coupling", "Potentials", "check_coupling", "check_potentials"]
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import lower_proof as kernel
 from calibrant.kernels.sums import compensated_dot, compensated_sum, grouped_sums, labelled_sums
 
-FloatArray = npt.NDArray[np.float64]
 UNIT = 2.0**-53
 """Half the distance from 1 to the next double: the relative error of one operation."""
 

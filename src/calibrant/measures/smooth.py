@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
@@ -20,8 +20,6 @@ from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.kernels.types import UIntArray
 from calibrant.measures.registry import register
 from calibrant.threads import WORTH_A_THREAD, beside, in_blocks, processors
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

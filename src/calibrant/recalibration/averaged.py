@@ -8,11 +8,10 @@ import re
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import RandomState, check_level, generator, positive_integer
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
@@ -21,8 +20,6 @@ from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.base import Recalibrator, as_column, read_predictions
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.kinds import Kind, column, shares_by_name
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class AveragedScaling(AveragedCurve, Recalibrator):

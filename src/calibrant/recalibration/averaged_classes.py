@@ -12,11 +12,11 @@ __all__ = ["AveragedClassScaling"]
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
 from calibrant.door.classes import MulticlassSample
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels.softmax import bent_loss, softmax_and_loss
 from calibrant.recalibration.curves.base import register_map
 from calibrant.recalibration.kinds import (
@@ -33,9 +33,6 @@ from calibrant.recalibration.kinds import (
 from calibrant.recalibration.multiclass import MulticlassRecalibrator, inner_softmax, log_probabilities, masses
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax
 from calibrant.threads import one_thread
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MIXED = 50  # classes, above which none is mixed with the others
 _WHOLE = 450  # coefficients, above which the Hessian is replaced by its blocks

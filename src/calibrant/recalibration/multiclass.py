@@ -9,21 +9,18 @@ from math import fsum
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import positive
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip, register_map
 from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
 from calibrant.recalibration.serialization import JsonEstimator
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
-
-FloatArray = npt.NDArray[np.float64]
 
 _LEAST_SQUARES = 2.0**-53
 """Least sum of squared shares of the weight: one over the rows, of which there are at most 2**53."""

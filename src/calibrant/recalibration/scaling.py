@@ -17,11 +17,10 @@ __all__ = [
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.recalibration.base import Recalibrator, read_predictions
 from calibrant.recalibration.curves.formulas import BetaCurve, OffsetCurve, PlattCurve, PolynomialCurve
@@ -375,9 +374,6 @@ class NearestCalibrated(NearestCurve, Recalibrator):
     """
 
     _fitted: ClassVar[dict[str, Kind]] = {"edges_": increasing, "values_": shares, "interval_error_": number}
-
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class VennAbers(VennAbersCurve, Recalibrator):

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels.softmax import curved, errors, softmax_and_loss, spreads
 from calibrant.threads import one_thread
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Stop = Callable[[], bool]
 
 _STEPS, _INNER = 100, 400

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.kernels.softmax import inverse_temperature_slope
-from calibrant.recalibration.base import FloatArray, Recalibrator, read_predictions
+from calibrant.recalibration.base import Recalibrator, read_predictions
 from calibrant.recalibration.curves.formulas import TemperatureCurve, temperature
 from calibrant.recalibration.kinds import Kind, check, count, ends, number, optional
 from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, generator
-from calibrant.door.columns import NO_WEIGHT
+from calibrant.door.columns import NO_WEIGHT, FloatArray, IntArray
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.rows import OUTCOME_FREE, check_outcome_free
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.calibration import CalibrationTestResult
 
-
-FloatArray = npt.NDArray[np.float64]
 
 ARITHMETIC = 1e-11
 """What a measure's own arithmetic on the cells may cost, besides one rounding of all residuals for every cell."""
@@ -248,9 +245,6 @@ def interval_error_above(on_cells: float, cells: Moments) -> float:
     return (
         (on_cells + 2.0 * float((cells.high - cells.low).max(initial=0.0))) * _OUTWARDS + cells.misplaced + ARITHMETIC
     )
-
-
-IntArray = npt.NDArray[np.int64]
 
 
 def _mean(index: IntArray, cells: FloatArray, offset: FloatArray, weight: FloatArray, resolution: int) -> FloatArray:

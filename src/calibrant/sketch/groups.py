@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED
+from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED, FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.kernels import counting, sketching
 from calibrant.sketch.cells import MEASURED, numbers_of, ranks_of, refuse_far, told_apart, without_signs
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _WHOLE = 1e-6  # a cell's events may miss a whole number by this much, and by rounding
 LEAVE_OUT = Ways(

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import flag
+from calibrant.door.columns import FloatArray
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.special import expit
@@ -23,8 +24,6 @@ from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.curves.base import Curve, Levels, register_map
 from calibrant.recalibration.kinds import check
 from calibrant.threads import one_thread
-
-FloatArray = npt.NDArray[np.float64]
 
 _CELLS = 600  # of equal weight, into which neighbouring predictions are pooled
 _KNOTS, _MORE_KNOTS = 12, 24

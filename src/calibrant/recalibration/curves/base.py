@@ -8,15 +8,13 @@ from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import between
+from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.door.values import Registry
 from calibrant.kernels.sums import dot
 from calibrant.recalibration.kinds import check
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import positive_integer
+from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.door.special import expit
 from calibrant.kernels.logistic import logistic_derivatives
@@ -24,9 +24,6 @@ from calibrant.measures.logistic import (
 )
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, Curve, Levels, check_clip, register_map
 from calibrant.recalibration.kinds import check, check_size
-
-FloatArray = npt.NDArray[np.float64]
-
 
 _LEAST_SPREAD = 2e-162  # below the root of the smallest double, which is what a variance may be
 _STEEPEST = 1.01 * FARTHEST / _LEAST_SPREAD

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive_integer
+from calibrant.door.columns import FloatArray
 from calibrant.door.ends import at_most
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -17,7 +17,6 @@ from calibrant.recalibration.curves.base import Curve, Levels, check_ends_agree,
 from calibrant.recalibration.curves.formulas import PlattCurve
 from calibrant.recalibration.kinds import check
 
-FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["quantile", "ceil", "uniform"]
 
 
