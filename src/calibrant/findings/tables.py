@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -364,46 +364,78 @@ def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callabl
         say(f"Using {', '.join(f'{names[argument]!r} as the {ROLES[argument]}' for argument in guessed)}.")
 
 
-class _Options(TypedDict, total=False):
-    """All other options of `audit_table`, for type checkers."""
-
-    y_true: str | None
-    sample_weight: str | None
-    trials: str | None
-    by: str | Sequence[str] | None
-    drift: str | None
-    reference: Any
-    exclude_bad: bool
-    unweighted: bool
-    groups: str | None
-    sampling_fractions: Any
-    outcome_free_weights: bool
-    time: str | None
-    event: str | None
-    horizon: float | None
-    strata: str | Sequence[str] | None
-    least_followed: float | None
-    max_weight: float | None
-    pos_label: Any
-    max_distance: float | None
-    threshold: float | None
-    level: float
-    n_resamples: int
-    random_state: RandomState
-    title: str | None
-    find: str | Sequence[str] | None
-    max_depth: int
-    filesystem: Any
-    distinct: bool
-    progress: bool | Callable[[str], None] | None
+@overload
+def audit_table(
+    table: Any,
+    *,
+    y_true: str | None = ...,
+    y_prob: str | None = ...,
+    sample_weight: str | None = ...,
+    trials: str | None = ...,
+    by: str | Sequence[str] | None = ...,
+    drift: str | None = ...,
+    reference: Any = ...,
+    exclude_bad: bool = ...,
+    unweighted: bool = ...,
+    groups: str | None = ...,
+    sampling_fractions: Any = ...,
+    outcome_free_weights: bool = ...,
+    time: str | None = ...,
+    event: str | None = ...,
+    horizon: float | None = ...,
+    strata: str | Sequence[str] | None = ...,
+    least_followed: float | None = ...,
+    max_weight: float | None = ...,
+    pos_label: Any = ...,
+    max_distance: float | None = ...,
+    threshold: float | None = ...,
+    level: float = ...,
+    n_resamples: int = ...,
+    random_state: RandomState = ...,
+    title: str | None = ...,
+    find: str | Sequence[str] | None = ...,
+    max_depth: int = ...,
+    filesystem: Any = ...,
+    distinct: bool = ...,
+    progress: bool | Callable[[str], None] | None = ...,
+) -> Audit: ...
 
 
 @overload
-def audit_table(table: Any, *, y_prob: str | None = ..., **options: Unpack[_Options]) -> Audit: ...
-
-
-@overload
-def audit_table(table: Any, *, y_prob: list[str] | tuple[str, ...], **options: Unpack[_Options]) -> Comparison: ...
+def audit_table(
+    table: Any,
+    *,
+    y_true: str | None = ...,
+    y_prob: list[str] | tuple[str, ...],
+    sample_weight: str | None = ...,
+    trials: str | None = ...,
+    by: str | Sequence[str] | None = ...,
+    drift: str | None = ...,
+    reference: Any = ...,
+    exclude_bad: bool = ...,
+    unweighted: bool = ...,
+    groups: str | None = ...,
+    sampling_fractions: Any = ...,
+    outcome_free_weights: bool = ...,
+    time: str | None = ...,
+    event: str | None = ...,
+    horizon: float | None = ...,
+    strata: str | Sequence[str] | None = ...,
+    least_followed: float | None = ...,
+    max_weight: float | None = ...,
+    pos_label: Any = ...,
+    max_distance: float | None = ...,
+    threshold: float | None = ...,
+    level: float = ...,
+    n_resamples: int = ...,
+    random_state: RandomState = ...,
+    title: str | None = ...,
+    find: str | Sequence[str] | None = ...,
+    max_depth: int = ...,
+    filesystem: Any = ...,
+    distinct: bool = ...,
+    progress: bool | Callable[[str], None] | None = ...,
+) -> Comparison: ...
 
 
 @optional("audit_table", *EXTRAS)
