@@ -1,7 +1,7 @@
 """Written by tools/public_names.py."""
 
+from calibrant.recalibration.averaged import AveragedClassScaling as AveragedClassScaling
 from calibrant.recalibration.averaged import AveragedScaling as AveragedScaling
-from calibrant.recalibration.averaged_classes import AveragedClassScaling as AveragedClassScaling
 from calibrant.recalibration.base import Recalibrator as Recalibrator
 from calibrant.recalibration.by_segment.estimator import RepairScore as RepairScore
 from calibrant.recalibration.by_segment.estimator import SegmentCorrection as SegmentCorrection

@@ -26,7 +26,7 @@ from calibrant.lazily import optional
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.curves.base import Curve, curves, maps
-from calibrant.recalibration.curves.formulas import TemperatureCurve
+from calibrant.recalibration.curves.scaling import TemperatureCurve
 from calibrant.recalibration.softmax_fit import OutOfTime
 from calibrant.resampling.folds import Split, cross_fitted, folds
 from calibrant.threads import Beside, beside

@@ -23,11 +23,14 @@ from sklearn.utils.validation import check_is_fitted
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.recalibration.base import Recalibrator, read_predictions
-from calibrant.recalibration.curves.formulas import BetaCurve, OffsetCurve, PlattCurve, PolynomialCurve
-from calibrant.recalibration.curves.steps import (
+from calibrant.recalibration.curves.scaling import (
+    BetaCurve,
     HistogramBinningCurve,
     IsotonicCurve,
     NearestCurve,
+    OffsetCurve,
+    PlattCurve,
+    PolynomialCurve,
     ScalingBinningCurve,
     Strategy,
     VennAbersCurve,

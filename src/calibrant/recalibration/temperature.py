@@ -15,7 +15,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.kernels.softmax import inverse_temperature_slope
 from calibrant.recalibration.base import Recalibrator, read_predictions
-from calibrant.recalibration.curves.formulas import TemperatureCurve, temperature
+from calibrant.recalibration.curves.scaling import TemperatureCurve, temperature
 from calibrant.recalibration.kinds import Kind, check, count, ends, number, optional
 from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses
 
