@@ -78,10 +78,9 @@ _NAMES = {
     "recalibration.multiclass": "DirichletScaling MulticlassRecalibrator VectorScaling",
     "recalibration.scaling": (
         "BetaScaling HistogramBinning IsotonicScaling NearestCalibrated OffsetScaling PlattScaling PolynomialScaling "
-        "ScalingBinning VennAbers"
+        "ScalingBinning TemperatureScaling VennAbers"
     ),
     "recalibration.storage": "from_json load",
-    "recalibration.temperature": "TemperatureScaling",
     "report.displays": "DistanceChainDisplay ReliabilityDisplay",
     "scoring": "calibration_scorer",
     "segments.by_column": "Segment calibration_by_segment",

@@ -27,10 +27,10 @@ from calibrant.recalibration.scaling import OffsetScaling as OffsetScaling
 from calibrant.recalibration.scaling import PlattScaling as PlattScaling
 from calibrant.recalibration.scaling import PolynomialScaling as PolynomialScaling
 from calibrant.recalibration.scaling import ScalingBinning as ScalingBinning
+from calibrant.recalibration.scaling import TemperatureScaling as TemperatureScaling
 from calibrant.recalibration.scaling import VennAbers as VennAbers
 from calibrant.recalibration.storage import from_json as from_json
 from calibrant.recalibration.storage import load as load
-from calibrant.recalibration.temperature import TemperatureScaling as TemperatureScaling
 
 __all__ = [
     "AveragedClassScaling",

@@ -29,7 +29,7 @@ from calibrant.door.values import counted
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.methods import Method, make_recalibrator
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
-from calibrant.recalibration.temperature import TemperatureScaling
+from calibrant.recalibration.scaling import TemperatureScaling
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
 
