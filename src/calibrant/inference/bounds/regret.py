@@ -7,6 +7,7 @@ __all__ = ["RegretBounds", "regret_bounds"]
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence, rounded_down, rounded_up
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws
+from calibrant.inference.bounds.draws import Draws, Function, premises_of_draws, read_draws
 from calibrant.inference.bounds.gate import VERDICTS, Verdict, asked, fewest_rows, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
 from calibrant.inference.bounds.tally import Proof, needs
@@ -190,10 +191,9 @@ def regret_bounds(
 
     if max_weight is None and sampling_fractions is None:
         return with_premises(regret_bounds_from_sample(sample, level, threshold, max_regret))
-    high = regret_upper_end(draws, level, threshold)
-    everywhere = high if threshold is None else regret_upper_end(draws, level, None)
-    ends = _Ends(draws, level, (np.empty(0), np.empty(0)))
-    bounds = ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
+    upper = regret_upper_end(draws, level, threshold)
+    high = upper, min(1.0, 2.0 * (upper if threshold is None else regret_upper_end(draws, level, None)))
+    bounds = _bounds(draws, level, (np.empty(0), np.empty(0)), high, threshold, max_regret, sample.n_rows)
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     regret = float((np.maximum(at, above) if threshold is None else at).max())
@@ -228,8 +228,8 @@ def regret_bounds_from_sample(
 
     draws = replace(Draws.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
     several = sample.cell_width > 0.0
-    ends = _Ends(draws, level, (sample.prediction[several], sample.cell_width[several]))
-    bounds = ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
+    cells, high = (sample.prediction[several], sample.cell_width[several]), (upper_end(regret), upper_end(loss))
+    bounds = _bounds(draws, level, cells, high, threshold, max_regret, int(n))
     return _needing(bounds, regret(0.0), lambda times: upper_end(regret, times))
 
 
@@ -271,26 +271,24 @@ def _pooled(sample: Sample, share: float, threshold: float | None) -> float:
     return most + float(within[(low <= threshold) & (threshold <= high)].max(initial=0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """Draws that lower ends are learned from and bet on; `cells` are predictions and widths of cells with several."""
+def _bounds(
+    draws: Draws,
+    level: float,
+    cells: Cells,
+    high: tuple[float, float],
+    threshold: float | None,
+    limit: float | None,
+    n_rows: int,
+) -> RegretBounds:
+    """Bounds from the upper ends of regret and decision loss, and lower ends that are learned from draws and bet on.
 
-    units: Draws
-    level: float
-    cells: Cells
-
-    def bounds(
-        self, high: tuple[float, float], threshold: float | None, limit: float | None, n_rows: int
-    ) -> RegretBounds:
-        """Bounds, from the upper ends of regret and decision loss."""
-        regret = self._interval(lambda lesson: _best_cut(lesson, threshold, self.cells), high[0])
-        loss = self._interval(lambda lesson: _task(lesson, self.cells), high[1])
-        verdict = None if limit is None else verdict_of(regret, limit)
-        return RegretBounds(regret, loss, threshold, limit, verdict, self.level, n_rows)
-
-    def _interval(self, learn: Learn, high: float) -> Interval:
-        low = lower_end(self.units, learn, self.level)
-        return Interval(low, max(low, high))
+    `cells` are predictions and widths of cells with several predictions.
+    """
+    low = lower_end(draws, partial(_best_cut, threshold=threshold, cells=cells), level)
+    low_loss = lower_end(draws, partial(_task, cells=cells), level)
+    regret, loss = Interval(low, max(low, high[0])), Interval(low_loss, max(low_loss, high[1]))
+    verdict = None if limit is None else verdict_of(regret, limit)
+    return RegretBounds(regret, loss, threshold, limit, verdict, level, n_rows)
 
 
 def _best_cut(lesson: Sample, threshold: float | None, cells: Cells) -> Function:
@@ -318,7 +316,7 @@ def _gains(cuts: Cuts, task: tuple[Threshold, ...], cells: Cells) -> Function:
     """
     middle, width = cells
     ends = np.append(cuts.prediction, np.inf)
-    best = [float(ends[cuts.best_at(np.array([each.t]))[0]]) for each in task]
+    best = ends[cuts.best_at(np.array([each.t for each in task]))].tolist()
 
     def gain(y: FloatArray, v: FloatArray) -> FloatArray:
         total = np.zeros(v.shape)
