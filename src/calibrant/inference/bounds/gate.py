@@ -29,7 +29,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly
-from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, premises_of_draws, read_draws
+from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Weighing, premises_of_draws, read_draws
 from calibrant.inference.bounds.one_event import (
     BET,
     Spread,
@@ -222,11 +222,10 @@ def calibration_gate(
     'beyond'
     """
     level = check_gate(max_distance, level)
-    columns = sample_weight, trials, groups, max_weight
-    sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
+    weighing = Weighing(sample_weight, trials, max_weight, sampling_fractions)
+    sample, draws = read_draws(y_true, y_prob, weighing, groups)
     result = gate_from_ends(Ends.of(sample, level, draws), max_distance, sample.n_rows, draws.n_groups)
-    premises = premises_of_draws(result.premises, sample, draws, sample_weight, trials, max_weight, sampling_fractions)
-    return replace(result, premises=premises)
+    return replace(result, premises=premises_of_draws(result.premises, sample, draws, weighing))
 
 
 def calibration_gate_on_sample(

@@ -17,7 +17,7 @@ from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result, counted
-from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Learn, read_draws
+from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Learn, Weighing, read_draws
 from calibrant.inference.bounds.one_event import (
     Spread,
     binned_function,
@@ -147,7 +147,7 @@ def population_bounds(
     True
     """
     level = check_level(level)
-    sample, draws = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    sample, draws = read_draws(y_true, y_prob, Weighing(sample_weight, trials, max_weight), groups)
     return bounds_from_sample(sample, smooth_error_from_sample(sample), sample_distance(sample), level, draws)
 
 

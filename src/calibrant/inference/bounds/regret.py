@@ -18,7 +18,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence, rounded_down, rounded_up
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import Draws, Function, premises_of_draws, read_draws
+from calibrant.inference.bounds.draws import Draws, Function, Weighing, premises_of_draws, read_draws
 from calibrant.inference.bounds.gate import VERDICTS, Verdict, asked, fewest_rows, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
 from calibrant.inference.bounds.tally import Proof, needs
@@ -182,12 +182,11 @@ def regret_bounds(
     level, threshold = check_level(level), None if threshold is None else check_threshold(threshold)
     if max_regret is not None:
         max_regret = fraction(max_regret, "max_regret")
-    columns = sample_weight, trials, groups, max_weight
-    sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
+    weighing = Weighing(sample_weight, trials, max_weight, sampling_fractions)
+    sample, draws = read_draws(y_true, y_prob, weighing, groups)
 
     def with_premises(bounds: RegretBounds) -> RegretBounds:
-        columns = sample_weight, trials, max_weight, sampling_fractions
-        return replace(bounds, premises=premises_of_draws(bounds.premises, sample, draws, *columns))
+        return replace(bounds, premises=premises_of_draws(bounds.premises, sample, draws, weighing))
 
     if max_weight is None and sampling_fractions is None:
         return with_premises(regret_bounds_from_sample(sample, level, threshold, max_regret))
