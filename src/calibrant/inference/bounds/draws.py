@@ -48,11 +48,11 @@ class Weighing(NamedTuple):
         }
 
 
-_EQUAL = Weighing()  # rows, all of which weigh the same
+_ALIKE = Weighing()  # rows, all of which weigh the same
 
 
 def read_draws(
-    y_true: Column, y_prob: Column, weighing: Weighing = _EQUAL, groups: Any = None, *, batch: bool = False
+    y_true: Column, y_prob: Column, weighing: Weighing = _ALIKE, groups: Any = None, *, batch: bool = False
 ) -> tuple[Sample, Draws]:
     """Read columns, once; a `batch` as in `read_columns`.
 
