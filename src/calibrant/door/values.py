@@ -132,7 +132,7 @@ class Result:
 
 
 def in_a_row(names: Sequence[str]) -> str:
-    """Names as they stand in a sentence.
+    """Names in a sentence.
 
     >>> in_a_row(["a"]), in_a_row(["a", "b"]), in_a_row(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')

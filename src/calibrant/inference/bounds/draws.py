@@ -27,7 +27,7 @@ _OUTWARDS = 1.0 + 1e-12  # more than a sum of weights is rounded by
 
 
 class Weighing(NamedTuple):
-    """What rows weigh: their columns, what was declared of them, and the most that a row, or a whole group, can."""
+    """Weights of rows: columns, declarations, and the most that a row, or a whole group, can weigh."""
 
     sample_weight: Column | None = None
     trials: Column | None = None

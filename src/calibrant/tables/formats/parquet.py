@@ -204,7 +204,7 @@ _ACCOUNTS = {
 def _check_types(
     connection: Any, file: str, reader: Any, columns: Collection[str], leaf_types: Mapping[int, str]
 ) -> None:
-    """Raise FileError where the last bytes tell a column's type in two ways, one of which a flipped bit changed.
+    """Raise FileError where the last bytes tell a column's type in two ways, and a flipped bit changed one of them.
 
     They have no checksum. DuckDB reads an older account of a type, pyarrow a newer one and a schema of its own.
     `leaf_types` say how the numbers of each leaf are stored.
