@@ -291,11 +291,6 @@ def drawn_rows(sample: MulticlassSample, most: int, seed: int) -> MulticlassSamp
     return sample.take(index)
 
 
-def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArray:
-    """Class probabilities of shape (n, K) as float64, the numbers given; InputError if rows do not add up to 1."""
-    return class_table(y_prob, tolerance).rows()
-
-
 Given = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-5

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from calibrant.door.classes import class_probabilities
+from calibrant.door.classes import class_table
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, check_weights
 from calibrant.door.errors import InputError
 from calibrant.door.special import expit
@@ -336,7 +336,7 @@ def _probabilities(output: Any, response: str, k: int) -> FloatArray:
             "estimator", f"gives {response} of shape {shape}", allowed=f"a column for each of {k} classes is needed"
         )
     try:
-        return class_probabilities(output)
+        return class_table(output).rows()
     except InputError as problem:
         what = f"gives probabilities that cannot be used: {problem.problem}"
         raise InputError("estimator", what, row=problem.row, allowed=problem.allowed) from None

@@ -14,7 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import positive
-from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
+from calibrant.door.classes import MulticlassSample, class_table, multiclass_sample
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip, register_map
@@ -77,7 +77,7 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def predict(self, y_prob: Any) -> FloatArray:
         """Return corrected class probabilities of shape (n, K), rows adding up to 1."""
         check_is_fitted(self)
-        table = class_probabilities(y_prob)
+        table = class_table(y_prob).rows()
         if table.shape[1] != self.classes_.size:
             raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.classes_.size}")
         return self._map_classes(table)

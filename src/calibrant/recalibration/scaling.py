@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
+from calibrant.door.classes import MulticlassSample, class_table, multiclass_sample
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.kernels.softmax import inverse_temperature_slope
@@ -516,7 +516,7 @@ class TemperatureScaling(TemperatureCurve, Recalibrator):
         check_is_fitted(self)
         if self.n_classes_ is None:
             return self._map(read_predictions(y_prob))
-        table = class_probabilities(y_prob)
+        table = class_table(y_prob).rows()
         if table.shape[1] != self.n_classes_:
             raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.n_classes_}")
         return self._map_classes(table)

@@ -26,7 +26,6 @@ _STEP = 1.0  # most that one Newton step moves log-odds
 _SETTLED = 1e-4
 _SWEEPS = 20
 _FAR = 700.0  # log-odds whose exponential is finite
-_LEAST_ROWS = 100  # to a cell of a pair, on average
 _NESTED = _SWEEPS // 4
 _REPEATS = 3  # of a block in a sweep
 LARGEST_SHIFT = (2 * MOST_PARTS + MOST_PARTS * _NESTED + _SWEEPS) * _STEP
@@ -91,11 +90,6 @@ class Fitting:
     def part(self, at: IntArray) -> Fitting:
         """Some of the rows."""
         return Fitting(self.offset[at], self.outcome[at], self.weight[at])
-
-
-def pair_bins(n_rows: float, n_bins: int) -> int:
-    """Cells that a number is cut into within a pair: fewer where rows are few."""
-    return int(np.clip(np.sqrt(n_rows / _LEAST_ROWS), 2, n_bins))
 
 
 def fit_corrections(

@@ -36,7 +36,6 @@ from calibrant.recalibration.by_segment.corrections import (
     fit_boosted,
     fit_corrections,
     most_moved,
-    pair_bins,
     read_block,
 )
 from calibrant.recalibration.by_segment.table import (
@@ -513,7 +512,8 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
 CLIP = 1e-12
 """Predictions closer than this to 0 or 1 are read as being this far from it."""
 _SEED = 0  # of splits: equal rows are repaired alike
-_BINS = 10
+_BINS = 10  # within a pair of features fewer, where rows are few
+_LEAST_ROWS = 100  # to a cell of a pair, on average
 _FINE_BINS = 64  # for trees, which put cells together again
 _PARTS = 5  # which are left out in turn to count the trees
 _MANY_ROWS = 10_000  # of which one part is enough to count them; left out they are enough to compare repairs
@@ -529,7 +529,7 @@ class FeatureCuts(NamedTuple):
     def fitted(cls, values: dict[Name, Values], max_depth: int) -> FeatureCuts:
         """Cuts of these rows; they do not look at outcomes."""
         rows = len(next(iter(values.values())))
-        bins = [_BINS, pair_bins(rows, _BINS)][:max_depth]
+        bins = [_BINS, int(np.clip(np.sqrt(rows / _LEAST_ROWS), 2, _BINS))][:max_depth]
         by_depth = [[Cut.fitted(name, each, n_bins) for name, each in values.items()] for n_bins in bins]
         return cls(by_depth, [Cut.fitted(name, each, _FINE_BINS) for name, each in values.items()])
 
