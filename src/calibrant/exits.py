@@ -34,13 +34,7 @@ _USERS = {
     *(errno.EROFS, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO),
 }
 """What an operating system refuses for a reason that the user can see and change."""
-OPTIONS = {
-    "so_far": "--so-far",
-    "out": "--out",
-    "file": "FILE",
-    "certificate": "--certificate",
-    "items": "--items",
-}
+OPTIONS = {"so_far": "--so-far", "out": "--out", "file": "FILE", "certificate": "--certificate", "items": "--items"}
 """What an argument is called on the command line; the commands add the options that they declare."""
 
 _received: list[int] = []

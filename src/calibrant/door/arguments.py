@@ -105,11 +105,7 @@ def between(value: float, name: str, low: float, high: float) -> float:
     """Return a number from low on, below high."""
     number = _real(value)
     if number is None or not low <= number < high:
-        raise InputError(
-            name,
-            f"is {value!r:.40}",
-            allowed=f"it must lie between {low:g} and {high:g}",
-        )
+        raise InputError(name, f"is {value!r:.40}", allowed=f"it must lie between {low:g} and {high:g}")
     return number
 
 

@@ -277,11 +277,7 @@ def _with_keys(ids: UIntArray | None, keys: UIntArray | None) -> tuple[UIntArray
 
 
 def _sums(
-    y: FloatArray,
-    v: FloatArray,
-    w: FloatArray | None,
-    ids: UIntArray | None,
-    stops: npt.NDArray[np.int64],
+    y: FloatArray, v: FloatArray, w: FloatArray | None, ids: UIntArray | None, stops: npt.NDArray[np.int64]
 ) -> UIntArray:
     """Sums of the hashes of the first rows, for each of these counts in rising order."""
     sums = np.zeros((len(stops), kernel.LANES), dtype=np.uint64)
@@ -441,12 +437,7 @@ class Repeats:
 
 
 def sample_rows(
-    y: FloatArray,
-    v: FloatArray,
-    ids: UIntArray | None = None,
-    *,
-    numbered: bool = False,
-    keyed: bool = False,
+    y: FloatArray, v: FloatArray, ids: UIntArray | None = None, *, numbered: bool = False, keyed: bool = False
 ) -> tuple[RowSample | None, Repeats | None]:
     """The sample of rows in their order, and what shows that some are there twice; of event rates there is none.
 

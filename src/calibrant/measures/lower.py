@@ -26,13 +26,7 @@ from calibrant.door.values import Result
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
 from calibrant.kernels.cells import pool_rows
-from calibrant.measures.lower_check import (
-    Coupling,
-    Potentials,
-    cost_of_coupling,
-    label_masses,
-    value_of_potentials,
-)
+from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, label_masses, value_of_potentials
 from calibrant.measures.lower_solve import LowerProblem
 from calibrant.measures.registry import register
 from calibrant.measures.smooth import witness_from_sample

@@ -280,12 +280,7 @@ def choose_on_classes(
             if not comparison.beats_constant(chosen):
                 chosen, scores = "constant", (*scores, comparison.constant())
     return RecalibrationChoice(
-        chosen,
-        comparison.fitted.get(chosen),
-        level,
-        scores=scores,
-        noise=judge.noise_of_rate,
-        skipped=found.skipped,
+        chosen, comparison.fitted.get(chosen), level, scores=scores, noise=judge.noise_of_rate, skipped=found.skipped
     )
 
 

@@ -2,6 +2,4 @@
 
 from calibrant.sketch.sketch import CalibrationSketch as CalibrationSketch
 
-__all__ = [
-    "CalibrationSketch",
-]
+__all__ = ["CalibrationSketch"]

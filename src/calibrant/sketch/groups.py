@@ -94,12 +94,7 @@ def no_rows(exclude_bad: bool) -> str:
 
 
 def good_groups(
-    sums: Any,
-    exclude_bad: bool,
-    argument: str = "frame",
-    of: str = "",
-    more: Sequence[str] = (),
-    option: str = "by",
+    sums: Any, exclude_bad: bool, argument: str = "frame", of: str = "", more: Sequence[str] = (), option: str = "by"
 ) -> Groups:
     """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
 

@@ -280,9 +280,7 @@ def _group_anywhere(
         table = table.lazy()
     table = _renamed(table, schema, names, by, option, more).with_columns(_fault=_fault(_columns(parts)))
     good = nw.col("_fault") == 0
-    table = table.with_columns(
-        *(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts),
-    )
+    table = table.with_columns(*(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts))
     table = table.with_columns(_x=nw.col("_v") * float(resolution))
     below = nw.col("_x").floor()
     number_of_cell = nw.when(good).then((below + nw.col("_x").ceil()).cast(nw.Int32)).otherwise(nw.col("_fault"))
@@ -348,12 +346,7 @@ def _looked_into(table: Any, schema: Any, name: str) -> bool:
 
 
 def _renamed(
-    table: Any,
-    schema: Any,
-    names: Mapping[str, str],
-    by: Sequence[str],
-    option: str = "by",
-    more: Sequence[str] = (),
+    table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str], option: str = "by", more: Sequence[str] = ()
 ) -> Any:
     """Numbers as doubles and the columns of segments, under names of our own; those of `more` have such already."""
     numbers = {_NUMBERS[argument]: name for argument, name in names.items()}

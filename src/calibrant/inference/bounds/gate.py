@@ -14,15 +14,7 @@ import numpy as np
 
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.ends import (
-    Bracket,
-    Interval,
-    as_points,
-    confidence,
-    in_points,
-    in_short,
-    outwards,
-)
+from calibrant.door.ends import Bracket, Interval, as_points, confidence, in_points, in_short, outwards
 from calibrant.door.ends import at_least as rounded_down
 from calibrant.door.ends import at_most as rounded_up
 from calibrant.door.errors import InputError

@@ -179,12 +179,7 @@ def bounds_from_sample(
 
 
 def with_every_measure(
-    smooth: Interval,
-    lower: Interval,
-    known: Mapping[str, Interval],
-    level: float,
-    n_rows: int,
-    guaranteed: bool = True,
+    smooth: Interval, lower: Interval, known: Mapping[str, Interval], level: float, n_rows: int, guaranteed: bool = True
 ) -> PopulationBounds:
     """Return bounds of every measure from intervals of smooth error and lower distance, and those known of others."""
     smooth, lower = tightened(smooth, lower)

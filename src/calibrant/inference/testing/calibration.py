@@ -550,12 +550,7 @@ class _Bounded:
 
     @classmethod
     def of(
-        cls,
-        sample: Sample,
-        used: npt.NDArray[np.bool_],
-        scale: float,
-        misplaced: float,
-        max_weight: float | None,
+        cls, sample: Sample, used: npt.NDArray[np.bool_], scale: float, misplaced: float, max_weight: float | None
     ) -> _Bounded:
         """Bound the cells that are used, weights in units of `scale`; `misplaced` is a share of all weight."""
         n, weight, width = sample.count[used], sample.weight[used] / scale, sample.cell_width[used]

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CoxResult",
-    "HosmerLemeshowResult",
-    "cox_test",
-    "hosmer_lemeshow_test",
-    "miller_test",
-    "spiegelhalter_test",
-]
+__all__ = ["CoxResult", "HosmerLemeshowResult", "cox_test", "hosmer_lemeshow_test", "miller_test", "spiegelhalter_test"]
 
 import math
 from dataclasses import dataclass
@@ -218,11 +211,7 @@ def spiegelhalter_test(
         return moved / deviation if deviation else math.copysign(math.inf, moved) if moved else 0.0
 
     _, pvalue = redrawn_pvalue(
-        rows.tested,
-        lambda excess: abs(score(excess)),
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
+        rows.tested, lambda excess: abs(score(excess)), level=level, n_resamples=n_resamples, random_state=random_state
     )
     z = score(sample.weighted_outcome - sample.weight * v)
     asymptotic = max(LEAST, math.erfc(abs(z) / math.sqrt(2.0)))
