@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, starmap
 from pathlib import Path
@@ -367,23 +368,18 @@ class KeptSketches(Table):
         raise InputError(argument, OF_ROWS)
 
 
-class _explained:  # noqa: N801 - a context
+@contextmanager
+def _explained(file: str) -> Iterator[None]:
     """Turn an error of pyarrow or DuckDB into one of the file."""
+    import duckdb
+    import pyarrow
 
-    def __init__(self, file: str) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        """Nothing to begin."""
-
-    def __exit__(self, _kind: Any, exception: BaseException | None, _trace: Any) -> None:
-        """Say it of the file."""
-        import duckdb
-        import pyarrow
-
-        known = (pyarrow.ArrowException, duckdb.Error, ValueError, OSError)
-        if isinstance(exception, known) and not isinstance(exception, InputError) and not lacks_memory(exception):
-            raise FileError("file", f"{self._file!r} is cut or damaged: {exception!s:.200}") from None
+    try:
+        yield
+    except (pyarrow.ArrowException, duckdb.Error, ValueError, OSError) as problem:
+        if isinstance(problem, InputError) or lacks_memory(problem):
+            raise
+        raise FileError("file", f"{file!r} is cut or damaged: {problem!s:.200}") from None
 
 
 def _each(file: str) -> Iterator[tuple[str, bytes | Stored]]:

@@ -22,7 +22,6 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.values import Result, counted
 from calibrant.measures.logistic import inner_expit, log_odds
-from calibrant.recalibration.averaged import AveragedScaling
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.by_segment.corrections import (
     LARGEST_SHIFT,
@@ -54,6 +53,7 @@ from calibrant.recalibration.by_segment.table import (
 from calibrant.recalibration.choose import choose_recalibrator
 from calibrant.recalibration.compare import Judge, mapped, mean_with_interval
 from calibrant.recalibration.kinds import Kind, check, check_size, count, each, flag, number, optional, text
+from calibrant.recalibration.methods import make_recalibrator
 from calibrant.recalibration.serialization import JsonEstimator, stored
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
@@ -436,7 +436,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         choice = choose_recalibrator(
             rows.outcome, rows.prediction, sample_weight=rows.weight, groups=rows.group, level=self.level
         )
-        return ("unchanged", None) if choice.chosen == "unchanged" else ("global", AveragedScaling())
+        return ("unchanged", None) if choice.chosen == "unchanged" else ("global", make_recalibrator("averaged"))
 
     def _table(self, table: Any) -> FeatureTable:
         """A user's table, with every column that is needed."""
