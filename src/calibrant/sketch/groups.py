@@ -81,10 +81,10 @@ class Groups:
         return Groups(self.index[positive], cells[positive], self.keys.filter(positive.tolist()), self.n_excluded)
 
 
-def is_good(argument: str, numbers: FloatArray) -> npt.NDArray[np.bool_]:
+def is_good(argument: str, values: FloatArray) -> npt.NDArray[np.bool_]:
     """Mask of an argument's numbers without the faults that the queries look for."""
     highest = np.finfo(np.float64).max if argument == "sample_weight" else 1.0
-    good: npt.NDArray[np.bool_] = (numbers >= 0.0) & (numbers <= highest)  # false for NaN as well
+    good: npt.NDArray[np.bool_] = (values >= 0.0) & (values <= highest)  # false for NaN as well
     return good
 
 

@@ -370,7 +370,7 @@ class OpenedFile(InDuckDB):
         ((_, begun),) = ordered(relation, self._numbers(relation, names), (), self.format.name, keys=keys).named()
         return replace(whole, head=begun.head, head_bits=begun.head_bits)
 
-    def _of(self, files: list[str]) -> OpenedFile:
+    def _of(self, files: Sequence[str]) -> OpenedFile:
         alone = OpenedFile(self.path, self.pos_label, self.files.part(files))
         alone.distinct = True
         return alone

@@ -138,10 +138,10 @@ def _not_hidden(files: Sequence[Any], folder: str) -> list[Any]:
     return matches
 
 
-def _some(files: list[str], folder: str) -> list[str]:
-    if not files:
+def _some(paths: list[str], folder: str) -> list[str]:
+    if not paths:
         raise FileError("file", f"{folder or '.'!r} is a folder without files to read")
-    return files
+    return paths
 
 
 def _is_hidden(name: str) -> bool:
