@@ -409,12 +409,12 @@ def _averaged(members: list[Fitted]) -> Average:
 
 def shared_members(score: FloatArray, label: IntArray, rows: FloatArray) -> list[Fitted]:
     """Members of the first average: x + t x + u bend(x) of log probabilities x, as the pair (t, u)."""
-    at, found = _Likelihood.of(score, label, rows, np.zeros(2)), []
+    at, members = _Likelihood.of(score, label, rows, np.zeros(2)), []
     for name, (prior, grid) in SHARED.items():
         for scales in grid:
             at, evidence = _shared_mode(score, label, rows, np.array(scales), at)
-            found.append(Fitted(name, at.place, evidence + float(np.log(prior / len(grid)))))
-    return found
+            members.append(Fitted(name, at.place, evidence + float(np.log(prior / len(grid)))))
+    return members
 
 
 class _Likelihood(NamedTuple):
@@ -468,15 +468,15 @@ def own_members(
     """Members of the second average: entries of shape (K + 1, K) of softmax(x W + b), the shifts last."""
     k = score.shape[1]
     start = None
-    found: list[Fitted] = []
+    members: list[Fitted] = []
     for name, grid in own_scales(k).items():
         x = score - score.mean(axis=1, keepdims=True) if name == "matrix" else score
         for scales in grid:
             problem = SoftmaxProblem(x, label, mass, precisions(scales, k) / n)
             evidence, start = own_mode(problem, n, start, stop)
             at = start if x is score else of_uncentred(start)
-            found.append(Fitted(name, at, evidence - float(np.log(len(EACH) * len(grid)))))
-    return found
+            members.append(Fitted(name, at, evidence - float(np.log(len(EACH) * len(grid)))))
+    return members
 
 
 def of_uncentred(at: FloatArray) -> FloatArray:

@@ -273,14 +273,14 @@ def choose_on_classes(
     judge = Judge.read(sample)
     with beside(THREADS) as threads:
         comparison = compared(judge, [_OF_CLASSES], 5, level, clock, progress, threads)
-        found = comparison.result
-        chosen, scores = "unchanged", found.scores
+        table = comparison.result
+        chosen, scores = "unchanged", table.scores
         if comparison.ratio.get(_OF_CLASSES, -np.inf) >= -np.log(level):
             chosen = _OF_CLASSES
             if not comparison.beats_constant(chosen):
                 chosen, scores = "constant", (*scores, comparison.constant())
     return RecalibrationChoice(
-        chosen, comparison.fitted.get(chosen), level, scores=scores, noise=judge.noise_of_rate, skipped=found.skipped
+        chosen, comparison.fitted.get(chosen), level, scores=scores, noise=judge.noise_of_rate, skipped=table.skipped
     )
 
 

@@ -309,29 +309,29 @@ class _Ids:
         try:
             number = read_groups(ids, size)
         except InputError as problem:
-            said = problem.problem if problem.row is None else f"row {problem.row} has no id"
-            raise InputError(name, said, row=problem.row, allowed=problem.allowed) from None
+            words = problem.problem if problem.row is None else f"row {problem.row} has no id"
+            raise InputError(name, words, row=problem.row, allowed=problem.allowed) from None
         column = np.asarray(ids, dtype=object if isinstance(ids, list | tuple) else None)
         moments = column.dtype.kind in "mM"
         values = [_plain(each) for each in (column.astype(str) if moments else column).tolist()]
         kinds = sorted({"times" if moments else _kind(each) for each in values})
         if len(kinds) > 1:
             raise InputError(name, f"mixes {kinds[0]} and {kinds[1]}", allowed="all must be of one kind")
-        found = cls(values, [_written(each) for each in values], "".join(kinds), number)
+        result = cls(values, [_written(each) for each in values], "".join(kinds), number)
         for row, each in enumerate(values):
             if isinstance(each, float) and abs(each) >= _EXACT:
                 allowed = "give whole numbers as integers or as text"
                 raise InputError(
-                    name, f"row {row} is {found.shown(row)}, which has lost digits", row=row, allowed=allowed
+                    name, f"row {row} is {result.shown(row)}, which has lost digits", row=row, allowed=allowed
                 )
-        return found
+        return result
 
     def in_turn(self) -> Iterator[tuple[Any, int]]:
         """Each id, with how many rows before have it."""
-        seen = Counter[Any]()
+        rows = Counter[Any]()
         for each in self.written:
-            yield each, seen[each]
-            seen[each] += 1
+            yield each, rows[each]
+            rows[each] += 1
 
     def numbers(self) -> IntArray:
         """Number of each id, in the order of values, those that are written alike the same."""

@@ -68,8 +68,8 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     count, ones = rows.count, rows.y_true
     if rows.weight is not None:
         count, ones = np.where(rows.weight > 0.0, (count, ones), 0.0)
-    found = contradicted(rows.y_prob, count, ones)
-    if found is None:
+    impossible = contradicted(rows.y_prob, count, ones)
+    if impossible is None:
         return None
     by = 1.0 if rows.weight is None else rows.weight.max() / rows.weight.min(where=rows.weight > 0.0, initial=np.inf)
     sure = np.where((rows.y_prob == 0.0) | (rows.y_prob == 1.0), count, 0.0)
@@ -78,7 +78,7 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     sizes, numbers = (np.ones(1), np.array([sure.sum()])) if single else np.unique(of_unit, return_counts=True)
     rounded = _rounded(rows.y_prob)
     rounded = rounded * by / (rounded * by + 1.0 - rounded)  # odds in the file, where weights tell outcomes
-    return replace(found, by_rounding=_by_rounding(found.n_rows, sizes, numbers, rounded))
+    return replace(impossible, by_rounding=_by_rounding(impossible.n_rows, sizes, numbers, rounded))
 
 
 def contradicted(prediction: FloatArray, count: FloatArray, ones: npt.NDArray[Any]) -> ImpossibleRows | None:

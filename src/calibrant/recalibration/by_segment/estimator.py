@@ -560,8 +560,8 @@ class FeatureCuts(NamedTuple):
 
 def in_order(rows: Judge, cells: list[list[IntArray]], fine: Cells) -> tuple[Judge, list[list[IntArray]], Cells]:
     """The same rows and their cells in an order that they alone decide, so that no sum and no split depends on it."""
-    told = [each for each in (rows.weight, rows.group) if each is not None]
-    order = np.lexsort([*fine.T, *chain(*cells), *told, rows.outcome, rows.prediction])
+    keys = [each for each in (rows.weight, rows.group) if each is not None]
+    order = np.lexsort([*fine.T, *chain(*cells), *keys, rows.outcome, rows.prediction])
     return rows.part(order), [[each[order] for each in of_depth] for of_depth in cells], fine[order]
 
 

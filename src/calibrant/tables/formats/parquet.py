@@ -292,12 +292,12 @@ def _chunks(connection: Any, file: str) -> tuple[dict[int, int], dict[int, str]]
     query = """SELECT DISTINCT column_id, type, row_group_id = 0, CASE row_group_id WHEN 0 THEN data_page_offset END,
         CASE row_group_id WHEN 0 THEN dictionary_page_offset END FROM parquet_metadata(?)"""
     begins: dict[int, int] = {}
-    stored: dict[int, str] = {}
+    kinds: dict[int, str] = {}
     for leaf, of, is_first, data, words in connection.execute(query, [literal(file)]).fetchall():
-        stored[leaf] = of if stored.get(leaf, of) == of else "several"
+        kinds[leaf] = of if kinds.get(leaf, of) == of else "several"
         if is_first:
             begins[leaf] = words if words and 0 < words < data else data
-    return begins, stored
+    return begins, kinds
 
 
 def _has_checksum(file: str, first: int) -> bool:
