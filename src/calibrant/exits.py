@@ -23,10 +23,8 @@ UNFORESEEN = 70
 TRACEBACK = "CALIBRANT_TRACEBACK"
 """The environment variable that asks for the traceback of what was not foreseen."""
 
-_LEAST_MEMORY = 640_000_000
-"""Address space that the libraries take when they are loaded."""
-_GRACE = 5.0
-"""Seconds that the work has to end itself when it is asked to."""
+_LEAST_MEMORY = 640_000_000  # address space that the libraries take when they are loaded
+_GRACE = 5.0  # seconds that the work has to end itself when it is asked to
 _LAST_WORDS = b"calibrant: something unforeseen: no verdict was reached (out of memory)\n"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _USERS = {

@@ -11,10 +11,8 @@ from contextlib import contextmanager
 
 from calibrant.exits import escaped
 
-_PATIENCE = 1.0
-"""Seconds of work after which progress is shown."""
-_ENOUGH = 0.15
-"""Share of an audit that must be done before it tells how long the rest takes."""
+_PATIENCE = 1.0  # seconds of work after which progress is shown
+_ENOUGH = 0.15  # share of an audit that must be done before it tells how long the rest takes
 _SHARES = {
     "Interval calibration error": 0.01,
     "Surrogate interval calibration error": 0.02,

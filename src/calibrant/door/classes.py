@@ -298,8 +298,7 @@ SUM_TOLERANCE = 1e-5
 
 _SIX_DECIMALS = 5e-7
 """What a value may lose that was written with six decimals: many classes add up to more than `SUM_TOLERANCE`."""
-_BLOCK = 2**19
-"""Numbers that are made float64 at a time: 4 MB."""
+_BLOCK = 2**19  # numbers that are made float64 at a time: 4 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)

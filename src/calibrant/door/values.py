@@ -211,8 +211,7 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 BACKENDS = get_args(Backend)
 """Libraries that a frame can be of."""
 
-_ENDS = ("where", "bracket", "interval")
-"""Attributes that are two ends of a range, where they are a tuple."""
+_ENDS = ("where", "bracket", "interval")  # attributes that are two ends of a range, where they are a tuple
 
 R = TypeVar("R")
 _SINGLE = (bool, int, float, str, date, time, timedelta, np.generic)

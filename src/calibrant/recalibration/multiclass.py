@@ -24,8 +24,7 @@ from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softma
 
 _LEAST_SQUARES = 2.0**-53
 """Least sum of squared shares of the weight: one over the rows, of which there are at most 2**53."""
-_CAP = 1e290
-"""Times 691 times any number of classes that fits into memory, a double."""
+_CAP = 1e290  # times 691 times any number of classes that fits into memory, a double
 
 
 def least_ridge(penalty: float) -> float:

@@ -25,12 +25,10 @@ UNIT = 2.0**-53
 NATIVE_ROUNDING = 16.0 * UNIT
 """What double-double sums and their terms are rounded by, for any number of rows that can be counted."""
 _MOST_ROWS = 2.0**53
-_HEAVIEST = 1e156
-"""Largest weight of a cell: squares of weights below 1e140, and sums of 2**53 of them, are finite."""
+_HEAVIEST = 1e156  # largest weight of a cell: squares of weights below 1e140, and sums of 2**53 of them, are finite
 
 
-_LIGHTEST = 1e-150
-"""Below it, squares of weights are lost."""
+_LIGHTEST = 1e-150  # below it, squares of weights are lost
 
 
 def rounding_of_plain_sums(n_terms: float) -> float:

@@ -99,8 +99,7 @@ _WAYS = Ways(
     "a FileSystem of pyarrow or fsspec, an address such as 's3://bucket', or one of " + ", ".join(_NAMES),
     "an address such as 's3://bucket', or one of " + ", ".join(_NAMES),
 )
-_PATIENCE = 15.0
-"""Seconds for which a server may be silent."""
+_PATIENCE = 15.0  # seconds for which a server may be silent
 
 
 def filesystem_of(filesystem: Any) -> Any:
@@ -155,8 +154,7 @@ def _by_address(address: str) -> Any:
 
 MANY_BYTES = 500_000_000
 """Bytes of other files above which they are."""
-_FEW_FILES = 256
-"""Files up to which the first rows of each are read beside."""
+_FEW_FILES = 256  # files up to which the first rows of each are read beside
 
 
 class OpenedFile(InDuckDB):

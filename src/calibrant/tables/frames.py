@@ -20,8 +20,7 @@ from calibrant.tables.columns import present
 from calibrant.tables.duckdb import as_double, group_relation
 from calibrant.tables.table import MANY_ROWS, BoolArray, Columns, RowsWithFeatures, Table
 
-_NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
-"""What numbers are called in the queries."""
+_NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}  # what numbers are called in the queries
 
 
 _ENGINES = {"pyspark": "Spark", "duckdb": "DuckDB", "dask": "Dask", "polars": "Polars", "ibis": "Ibis"}

@@ -413,8 +413,7 @@ def _decoded(data: bytes, file: str) -> Stored:
         raise FileError("file", f"{file} {problem.problem}") from None
 
 
-_TOLD = 20
-"""Files that are told one by one."""
+_TOLD = 20  # files that are told one by one
 
 
 class Written(NamedTuple):

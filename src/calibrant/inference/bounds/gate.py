@@ -40,8 +40,7 @@ Verdict = Literal["within", "beyond", "undecided"]
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 _FEWEST = 10  # more rows that are worth a word
-_MARGIN = 1.6
-"""More rows than are needed on average: so many decide in nine of ten samples."""
+_MARGIN = 1.6  # more rows than are needed on average: so many decide in nine of ten samples
 
 
 @dataclass(frozen=True, slots=True, repr=False)

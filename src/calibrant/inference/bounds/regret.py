@@ -30,8 +30,7 @@ Cells = tuple[FloatArray, FloatArray]
 _BETS = 3
 """Fixed beforehand, each half of the one before: from hundreds to 100,000s of rows one of them is near the best."""
 
-_STEPS = 20
-"""To a twentieth of the rows there are it is told how many are needed: it is an estimate."""
+_STEPS = 20  # to a twentieth of the rows there are it is told how many are needed: it is an estimate
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -354,8 +353,7 @@ def _at(t: float, v: FloatArray, events: FloatArray, others: FloatArray, share: 
 
 _CELLS = 1500
 """Up to so many distinct predictions all thresholds and cuts are tried; more are put together, which is paid for."""
-_LARGEST = 0.36
-"""Bets up to here have psi(x) / x < 1/4, on which the proof rests."""
+_LARGEST = 0.36  # bets up to here have psi(x) / x < 1/4, on which the proof rests
 _UNIT_BETS = 4
 
 

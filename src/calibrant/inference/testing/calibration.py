@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     pass
 
 
-_BY_REDRAWS, _BY_TAIL = 0.99, 0.01
-"""Shares of the level that the two p-values get."""
+_BY_REDRAWS, _BY_TAIL = 0.99, 0.01  # shares of the level that the two p-values get
 _SHARE = {COX: 1.0, WAVES: 1.0, GROUPS: 0.25}
 """How much each component counts: measured power says that steps are worth a quarter (docs/calibration-test.md)."""
 _EVEN_AT = 0.05

@@ -43,8 +43,7 @@ _STEEPEST = 1.01 * FARTHEST / _LEAST_SPREAD
 _HIGHEST = 1.01 * (FARTHEST + 2.0 * LARGEST_LOG_ODDS * _STEEPEST)
 """More than any intercept: a coefficient, less a slope or two times a mean of log-odds or logarithms."""
 _STEPS, _CLOSE = 200, 1e-14  # of a search between two ends, and how near its last steps are
-_RANK = 1e-13
-"""Share of the largest singular value below which lstsq takes a direction for none."""
+_RANK = 1e-13  # share of the largest singular value below which lstsq takes a direction for none
 _LARGEST_COEFFICIENT = 1.1 / _RANK
 """More than any: the largest singular value is at least 1, as the first column is of length 1, and so are all rates."""
 
@@ -235,8 +234,7 @@ class PolynomialCurve(Curve):
         )
 
 
-_ROUGHLY = 256
-"""Pooled neighbours that say which terms to try first."""
+_ROUGHLY = 256  # pooled neighbours that say which terms to try first
 
 
 def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[float, float, float]:

@@ -36,8 +36,7 @@ from calibrant.tables.formats.base import (
 )
 
 _HEAD = 16  # bytes that tell UTF-16 and UTF-32 from UTF-8
-_START = 1 << 16
-"""Bytes of a text file that tell how it is written."""
+_START = 1 << 16  # bytes of a text file that tell how it is written
 
 
 class Text(Format):
