@@ -2,4 +2,6 @@
 
 from calibrant.sketch.sketch import CalibrationSketch as CalibrationSketch
 
-__all__ = ["CalibrationSketch"]
+__all__ = [
+    "CalibrationSketch",
+]
