@@ -342,7 +342,7 @@ def _rows(read: tables.Columns, request: GateRequest) -> Rows:
 
 
 def _weighing(read: tables.Columns, request: GateRequest) -> Weighing:
-    """What the rows weigh."""
+    """The weights of the rows, and what is known of them."""
     trials = None
     if request.trials is not None:  # bounds take more than tests do, which look at the same rows
         trials = read_trials(read.sample_weight, np.size(read.y_prob))

@@ -440,12 +440,12 @@ def too_few(n_events: float, n_others: float) -> str:
     return f"No recalibration is advised on {worth}: {FEWEST} are needed."
 
 
-def falls_to(unchanged: RecalibrationScore, mapped: RecalibrationScore, noise: float) -> str | None:
+def falls_to(unchanged: RecalibrationScore, after: RecalibrationScore, noise: float) -> str | None:
     """From which distance to which a recalibration takes the predictions, in words; None where that is no fall.
 
     It is not told below the noise of the rate: in held-out parts of the same rows errors of it cancel, elsewhere not.
     """
-    far, near = unchanged.lower_calibration_distance, mapped.lower_calibration_distance
+    far, near = unchanged.lower_calibration_distance, after.lower_calibration_distance
     if max(near, noise) >= far:
         return None
     to = in_points(in_short(near)) if near >= noise else f"less than {in_points(in_short(noise))}"

@@ -587,8 +587,8 @@ class SharedRows:
         two = replace(self, predictions=[self.predictions[k] for k in pair], in_order=[self.in_order[k] for k in pair])
         return two, two._state(np.mean(two.predictions, axis=0), evaluate, n_resamples, rng)
 
-    def _drawing(self, chance: FloatArray, in_file: FloatArray) -> Callable[[np.random.Generator], FloatArray]:
-        """Draws outcomes: of trials their share, with these chances; of single ones as they are in the file."""
+    def _sampler(self, chance: FloatArray, in_file: FloatArray) -> Callable[[np.random.Generator], FloatArray]:
+        """Return a function that draws outcomes: shares of trials with these chances, single rows as in the file."""
         trials = None if self.trials is None else self.trials.astype(np.int64)
         if self.group is not None:
             return DependentOutcomes.like(self.y, in_file, trials, self.group).draw
@@ -604,7 +604,7 @@ class SharedRows:
         if joint is not None and self.weight is not None:
             in_file, expected = chance.copy(), self.weight.copy()
             in_file[joint.order], expected[joint.order] = joint.chance, joint.expected_weight
-        draw = self._drawing(chance, in_file)
+        draw = self._sampler(chance, in_file)
 
         def again(source: np.random.Generator) -> list[float]:
             y, weight = draw(source), self.weight
