@@ -290,6 +290,7 @@ def audit_sample(
         for name in reversed(measured):
             tell(measures()[name].title)
             values[name] = measured[name].result()
+        taught.result()
         tell("Lower distance")
         certificate, nearest = certified.result()
         values_of = _with_words(values, certificate, sample)
@@ -301,7 +302,6 @@ def audit_sample(
         mean_prediction = min(1.0, dot(sample.mass(), sample.prediction))
         base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
-        taught.result()
         bracket = ties.lower_distance_bracket
         n_rows = rows.y_prob.size if rows is not None and rows.trials is not None else None
         gate = gate_of_rows(sample, units, limit, level, bracket, displacement, n_rows)

@@ -17,7 +17,7 @@ from calibrant.findings.regions import Region
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.draws import AnyDraws
 from calibrant.inference.bounds.population import bounds_from_sample
-from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above
+from calibrant.sketch.bounds import ARITHMETIC, Moments, error_bound, error_bounds, interval_error_above
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.table import Table
 
@@ -51,7 +51,12 @@ def _measures_of_rows(
 
 
 def with_bounds(
-    audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None = None, *, everything: bool = True
+    audit: Audit,
+    sketch: CalibrationSketch,
+    cells: Moments,
+    draws: AnyDraws | None = None,
+    *,
+    everything: bool = True,
 ) -> Audit:
     """Return the audit of the rows that a sketch stands for.
 
@@ -63,23 +68,23 @@ def with_bounds(
     ----------
     audit : Audit
         Of the sketch's sample.
-    sketch : CalibrationSketch
-        The sketch.
+    sketch, cells : CalibrationSketch, Moments
+        The sketch, and its moments.
     draws : Draws or CellDraws, optional
         Its rows, where they weigh differently and the most that one can weigh is known.
     everything : bool, default True
         Whether the population is bounded too.
     """
-    bounds, cells = sketch.error_bounds(), sketch.moments()
-    displacement = sketch.displacement + ARITHMETIC
+    sample, displacement = sketch.sample, cells.distance_moved + ARITHMETIC
+    bounds = error_bounds(sample, cells, {name: each.value for name, each in audit.measures.items()})
     lower_distance = _widened(audit.ties.lower_distance_bracket, displacement)
     measures = _measures_of_rows(audit.measures, bounds, cells, lower_distance)
-    smooth = sketch.error_bound("smooth_calibration_error")
+    smooth = error_bound("smooth_calibration_error", sample, cells)
     of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
     population = audit.population
-    if everything and population is None and sketch.sample.binary and (draws is not None or not audit.weighted):
+    if everything and population is None and sample.binary and (draws is not None or not audit.weighted):
         distance = _widened(audit.ties.lower_distance_bracket, displacement)
-        population = bounds_from_sample(sketch.sample, audit.smooth_upper + smooth, distance, audit.level, draws)
+        population = bounds_from_sample(sample, audit.smooth_upper + smooth, distance, audit.level, draws)
     return replace(
         audit,
         population=population,
@@ -97,12 +102,11 @@ def with_bounds(
     )
 
 
-def road_of(table: Table, sketch: CalibrationSketch) -> str:
+def road_of(table: Table, sketch: CalibrationSketch, cells: Moments) -> str:
     """Say how rows that were summed came here, and what that costs."""
-    rows, cells = counted(sketch.n_rows, "row"), counted(sketch.n_cells, "cell")
-    moved = at_most(sketch.error_bound("smooth_calibration_error"))
+    moved = at_most(error_bound("smooth_calibration_error", sketch.sample, cells))
     cost = f"which moves the smooth calibration error by at most {moved}."
-    return f"{table.note(rows, cells)}, {cost}"
+    return f"{table.note(counted(sketch.n_rows, 'row'), counted(sketch.n_cells, 'cell'))}, {cost}"
 
 
 def at_most(bound: float) -> str:

@@ -291,14 +291,14 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     title = request.title or table.name
     title = f"{title}, rows" if title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
-    sample = sketch.sample
+    sample, cells = sketch.sample, sketch.moments()
     _refuse_of_sums(sample, request)
-    draws = None if request.max_weight is None else draws_of_cells(sample, sketch.moments(), request.max_weight)[1]
-    moved = sketch.displacement + ARITHMETIC
+    draws = None if request.max_weight is None else draws_of_cells(sample, cells, request.max_weight)[1]
+    moved = cells.distance_moved + ARITHMETIC
     audit = audit_sample(sample, request, title=title, progress=listener.stage, displacement=moved, draws=draws)
     listener.stage("Bounds")
-    audit = with_bounds(audit, sketch, draws, everything=request.everything)
-    road = road_of(table, sketch)
+    audit = with_bounds(audit, sketch, cells, draws, everything=request.everything)
+    road = road_of(table, sketch, cells)
     listener.note(f"{road}" if is_sketch else f"{road} That took {seconds:.1f} s.")
     perhaps = None if is_sketch else table.perhaps_groups(columns.names.values())
     audit = replace(audit, columns=columns.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)

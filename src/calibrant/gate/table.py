@@ -132,7 +132,7 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
         return read, read.names
     if not table.has_rows:
         sketch, _ = table.sketched({})
-        listener.note(road_of(table, sketch))
+        listener.note(road_of(table, sketch, sketch.moments()))
         return sketch, {}
     classes = table.choose_classes(request.y_prob)
     _refuse_two_classes(classes)
@@ -178,7 +178,7 @@ def _summed(table: tables.Table, request: GateRequest, listener: Listener) -> tu
     sketch, n_excluded = table.sketched(columns.names, exclude_bad=request.exclude_bad)
     say_guessed(columns.names, columns.guessed, listener.note)
     say_excluded(n_excluded, listener)
-    listener.note(road_of(table, sketch))
+    listener.note(road_of(table, sketch, sketch.moments()))
     listener.premise("columns", columns.names)
     _say_independent(table, columns.names.values(), request, listener)
     return sketch, columns.names
