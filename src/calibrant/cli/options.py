@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -125,11 +126,16 @@ def _in_words(problem: Any) -> str:
     return f"{name}{' ' if problem.message.startswith('is ') else ': '}{problem.message.rstrip('.')}"
 
 
+_PLAIN = {int: re.compile(r"0|[1-9][0-9]{0,14}"), float: re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")}
+"""Numbers that pydantic reads as Python does."""
+
+
 class _AsTheyAre:
-    """Texts and defaults, which typer would load pydantic for, a tenth of a second, to hand on as they are."""
+    """Texts, plain numbers and defaults, which typer would load pydantic for, a tenth of a second."""
 
     def __init__(self, parameter: Any) -> None:
         self._kind, self._by_typer = parameter.type_descriptor.annotation, parameter.get_runtime_param
+        self._low, self._high = (getattr(parameter, end, None) for end in ("min", "max"))
 
     def __call__(self) -> _AsTheyAre:
         """Attributes of a parameter that typer reads."""
@@ -143,6 +149,10 @@ class _AsTheyAre:
             return value
         if self._kind == list[str] and isinstance(value, list | tuple) and all(type(each) is str for each in value):
             return list(value)
+        if self._kind in _PLAIN and type(value) is str and _PLAIN[self._kind].fullmatch(value):
+            number = self._kind(value)
+            if (self._low is None or self._low <= number) and (self._high is None or number <= self._high):
+                return number
         return self._by_typer().coerce(value, param=param, ctx=ctx)
 
 
