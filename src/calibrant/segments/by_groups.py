@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.special import logsumexp
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
+from calibrant.door.special import logsumexp
 from calibrant.inference.testing import components
 from calibrant.inference.testing import group_evidence as evidence
 from calibrant.inference.testing.components import chernoff

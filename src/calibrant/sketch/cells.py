@@ -210,9 +210,9 @@ def ranks_of(keys: Any) -> IntArray:
     column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     coded = pc.dictionary_encode(column)
     rank = np.empty(len(coded.dictionary) + 1, np.int64)
-    rank[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(rank.size - 1)
+    rank[np.from_dlpack(pc.sort_indices(coded.dictionary))] = np.arange(rank.size - 1)
     rank[-1] = -1
-    codes = pc.fill_null(coded.indices, rank.size - 1).to_numpy(zero_copy_only=False)
+    codes = np.from_dlpack(pc.fill_null(coded.indices, rank.size - 1))
     return np.asarray(rank[codes])
 
 
@@ -225,6 +225,6 @@ def numbers_of(keys: Any) -> IntArray:
     for name in keys.columns:
         coded = pyarrow.compute.dictionary_encode(keys[name].to_arrow(), null_encoding="encode")
         coded = coded.combine_chunks() if isinstance(coded, pyarrow.ChunkedArray) else coded
-        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = np.from_dlpack(coded.indices).astype(np.int64)
         numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
     return numbers

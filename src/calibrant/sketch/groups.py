@@ -246,8 +246,8 @@ class Numbering:
             new = values.filter(unseen).unique()
             if len(new):
                 self._seen[at] = pyarrow.concat_arrays([self._seen[at], new])
-            places.append(pc.index_in(values, value_set=self._seen[at]).to_numpy())
-            local = coded.indices.to_numpy()
+            places.append(np.from_dlpack(pc.index_in(values, value_set=self._seen[at])))
+            local = np.from_dlpack(coded.indices)
             of = local if of is None else of.astype(np.int64) * len(values) + local
             n *= len(values)
             if n > _MANY_COMBINATIONS:
