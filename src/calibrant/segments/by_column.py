@@ -34,7 +34,7 @@ from calibrant.measures.two_bin import two_bin_error_from_sample
 from calibrant.resampling.redraw import random_signs
 from calibrant.segments.evidence import segment_tails
 from calibrant.sketch.bounds import ARITHMETIC, Moments, moments_from_cells, sample_from_cells
-from calibrant.sketch.cells import numbers_of, read_cells, rounding_of_plain_sums
+from calibrant.sketch.cells import arrow_numbers, numbers_of, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.tables.frames import OpenedFrame, groups_by
 
@@ -372,10 +372,7 @@ def _places(keys: Any, others: Any) -> npt.NDArray[np.int64]:
 def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
     if not column.implementation.is_pyarrow():
         return list(column[rows.tolist()].to_list())
-    import pyarrow
-
-    buffers = [None, pyarrow.py_buffer(rows.astype(np.int64))]  # Arrow takes no list or array before it loads pandas
-    return list(column.to_native().take(pyarrow.Array.from_buffers(pyarrow.int64(), rows.size, buffers)).to_pylist())
+    return list(column.to_native().take(arrow_numbers(rows.astype(np.int64))).to_pylist())
 
 
 def false_discovery_rates(pvalue: FloatArray, *, dependent: bool = False) -> FloatArray:

@@ -194,7 +194,7 @@ def refuse_far(keys: Any, option: str) -> None:
             whole = pyarrow.types.is_duration(column.type)  # of which it tells no ends
             ends = pc.min_max(column.cast(pyarrow.int64()) if whole else column)
             try:
-                pyarrow.array([*ends.values()]).cast(column.type).to_pylist()
+                _ = [end.cast(column.type).as_py() for end in ends.values()]
             except (OverflowError, ValueError):
                 reason = "names a column of dates or times outside the years 1 to 9999, or of durations as long"
                 raise InputError(option, reason, allowed=_OTHERWISE) from None
@@ -214,6 +214,14 @@ def ranks_of(keys: Any) -> IntArray:
     rank[-1] = -1
     codes = np.from_dlpack(pc.fill_null(coded.indices, rank.size - 1))
     return np.asarray(rank[codes])
+
+
+def arrow_numbers(numbers: npt.NDArray[Any]) -> Any:
+    """A contiguous array of numbers as one of Arrow, whose own `array` loads pandas, a tenth of a second and 40 MB."""
+    import pyarrow
+
+    of = pyarrow.from_numpy_dtype(numbers.dtype)
+    return pyarrow.Array.from_buffers(of, numbers.size, [None, pyarrow.py_buffer(numbers)])
 
 
 def numbers_of(keys: Any) -> IntArray:

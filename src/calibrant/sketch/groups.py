@@ -13,7 +13,7 @@ from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.kernels import counting, sketching
-from calibrant.sketch.cells import MEASURED, numbers_of, ranks_of, refuse_far, told_apart, without_signs
+from calibrant.sketch.cells import MEASURED, arrow_numbers, numbers_of, ranks_of, refuse_far, told_apart, without_signs
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -269,14 +269,13 @@ class Numbering:
         """The combinations that have a place now, a row each, as Arrow."""
         import pyarrow
 
+        names = [f"_s{at}" for at in range(n_columns)]
+        if not self._seen:
+            return pyarrow.table([pyarrow.nulls(0)] * n_columns, names)
         numbered = list(self._number)[self.first : self.first + self.most]
-        columns = {
-            f"_s{at}": self._seen[at].take(pyarrow.array([each[at] for each in numbered], pyarrow.int64()))
-            if self._seen
-            else pyarrow.nulls(0)
-            for at in range(n_columns)
-        }
-        return pyarrow.table(columns)
+        places = np.array(numbered, np.int64).reshape(-1, n_columns).T
+        keys = [each.take(arrow_numbers(place.copy())) for each, place in zip(self._seen, places, strict=True)]
+        return pyarrow.table(keys, names)
 
 
 class Counted:

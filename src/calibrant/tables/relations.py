@@ -17,7 +17,7 @@ from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.overlap import Overlap, find_overlap, refuse, strongest
-from calibrant.sketch.cells import ranks_of, refuse_far
+from calibrant.sketch.cells import arrow_numbers, ranks_of, refuse_far
 from calibrant.sketch.groups import (
     Counted,
     Groups,
@@ -430,7 +430,8 @@ class Scanned:
         import pyarrow
 
         codes = np.flatnonzero(self.faults)
-        return nw.from_native(pyarrow.table({"_cell": -codes, "count": self.faults[codes]}), eager_only=True)
+        columns = [arrow_numbers(-codes), arrow_numbers(self.faults[codes])]
+        return nw.from_native(pyarrow.table(columns, ["_cell", "count"]), eager_only=True)
 
     def groups(self, first: int = 0, last: int | None = None) -> Groups | None:
         """Cells of these segments, all by default; None where no row is good."""
@@ -440,7 +441,7 @@ class Scanned:
         if not index.size:
             return None
         check_sums(cells, self.sums.heaviest)
-        keys = self.keys.take(segment) if self.keys.num_columns else _without_columns(index.size)
+        keys = self.keys.take(arrow_numbers(segment)) if self.keys.num_columns else _without_columns(index.size)
         return Groups(index, cells, nw.from_native(keys, eager_only=True), self.n_bad)
 
     def each(self) -> Iterator[Groups]:
@@ -449,6 +450,7 @@ class Scanned:
             groups = self.groups(at, at + 1)
             if groups is not None:
                 yield groups
+            del groups  # while the next are made
 
 
 def scan(
@@ -514,7 +516,7 @@ def _numbers(column: Any) -> npt.NDArray[np.float64]:
         import pyarrow.compute as pc
 
         column = pc.fill_null(column, np.nan)
-    return np.from_dlpack(column)
+    return np.asarray(np.from_dlpack(column), np.float64)
 
 
 def _without_columns(n: int) -> Any:
