@@ -451,7 +451,7 @@ def demo(
         progress("Reading" if seed == 0 else "Training")
         from calibrant.cli.ahead import compile_beside
 
-        compile_beside(progress.compiling, everything=True)
+        compile_beside(progress.compiling, everything=True, files=False)
 
         result = comparison(seed, progress)
         progress.stop()
