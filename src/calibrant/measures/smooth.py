@@ -125,13 +125,13 @@ def _error_of_columns(outcome: FloatArray, prediction: FloatArray, weight: Float
 
 def smooth_error_again(outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None = None) -> float:
     """The same of a resample: no sort of rows in the order of their keys, and blocks where they take less time."""
-    label = outcome == 1.0
-    if weight is None and prediction.size >= _MANY_AGAIN and (label | (outcome == 0.0)).all():
+    if weight is None and prediction.size >= _MANY_AGAIN:
         keys = np.empty(prediction.size, np.uint64)
-        sorting.pack(prediction.view(np.uint64), label.view(np.uint8), keys)
-        if (keys[1:] < keys[:-1]).any():
+        falls = sorting.pack_outcomes(prediction.view(np.uint64), outcome, keys)
+        if falls > 0:
             keys.sort()
-        return _of_keys(keys, _MANY_AGAIN)
+        if falls >= 0:
+            return _of_keys(keys, _MANY_AGAIN)
     return _of_sample(Sample.of_arrays(outcome, prediction, weight), _MANY_AGAIN)
 
 
