@@ -12,6 +12,7 @@ import numpy.typing as npt
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.values import short_repr
+from calibrant.threads import WORTH_A_THREAD, beside, in_blocks, processors
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -147,6 +148,35 @@ class Sample:
         np.subtract(self.weighted_outcome, residual, out=residual)
         residual /= total
         return residual
+
+
+def sorted_keys(outcome: FloatArray, prediction: FloatArray) -> npt.NDArray[np.uint64] | None:
+    """Predictions with their labels in order, by as many threads as pay; None where an outcome is neither 0 nor 1."""
+    from calibrant.kernels import sorting
+
+    keys = np.empty(prediction.size, np.uint64)
+    fractions = []
+
+    def pack(first: int, last: int) -> None:
+        label = outcome[first:last] == 1.0
+        if (label | (outcome[first:last] == 0.0)).all():
+            sorting.pack(prediction[first:last].view(np.uint64), label.view(np.uint8), keys[first:last])
+        else:
+            fractions.append(first)
+
+    in_blocks(pack, keys.size, work=keys.size)
+    if fractions:
+        return None
+    halves = np.array_split(keys.view(np.float64), 2)  # as doubles, whose order is the same: the quickest sort
+    if processors() == 1 or keys.size < WORTH_A_THREAD:
+        keys.view(np.float64).sort()
+        return keys
+    keys.view(np.float64).partition(halves[0].size)
+    with beside() as threads:
+        upper = threads.submit(halves[1].sort)
+        halves[0].sort()
+        upper.result()
+    return keys
 
 
 def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample:
