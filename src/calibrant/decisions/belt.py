@@ -394,14 +394,26 @@ def _touching(
     theta, multiple = np.array([each.theta for each in starts]), np.array([each.multiple for each in starts])
     squares = (features[:, None] * features).reshape(size * size, -1).T
     points: list[_Touching | None] = [None] * n
-    left = np.arange(n)
+    left, room = np.arange(n), np.empty((5, n, features.shape[1]))
     for _ in range(_NEWTON):
-        odds = theta @ features
-        rest = np.exp(-np.abs(odds))  # of either chance to the other: one exponential for all
-        chance = np.where(odds < 0.0, rest, 1.0) / (1.0 + rest)
-        value = (np.maximum(odds, 0.0) + np.log1p(rest) - line.rate * odds) @ line.mass
-        gradient = ((chance - line.rate) * line.mass) @ features.T
-        hessian = ((rest / (1.0 + rest) ** 2 * line.mass) @ squares).reshape(-1, size, size)
+        # In place: new pages for what holds all places and ranges took most of the time.
+        odds, rest, both, chance, cost = (each[: left.size] for each in room)
+        np.matmul(theta, features, out=odds)
+        np.exp(-np.abs(odds, out=rest), out=rest)  # of either chance to the other: one exponential for all
+        np.add(1.0, rest, out=both)
+        np.copyto(chance, 1.0)
+        np.copyto(chance, rest, where=odds < 0.0)
+        chance /= both
+        np.log1p(rest, out=cost)
+        rest /= np.square(both, out=both)
+        rest *= line.mass
+        cost += np.maximum(odds, 0.0, out=both)
+        odds *= line.rate
+        cost -= odds
+        chance -= line.rate
+        chance *= line.mass
+        value, gradient = cost @ line.mass, chance @ features.T
+        hessian = (rest @ squares).reshape(-1, size, size)
         sides = np.stack([gradient - multiple[:, None] * height, height], axis=2)
         try:
             off, towards = np.moveaxis(np.linalg.solve(hessian, sides), 2, 0)
