@@ -189,7 +189,7 @@ class KeptSketches(Table):
             return pyarrow.table({ROWS: pyarrow.nulls(1, pyarrow.int64())})
         with _explained(file):
             names = [name for name in pyarrow.parquet.read_schema(file).names if name != COLUMN]
-            check_pages(connect(), file, [*names, COLUMN])
+            check_pages(connect(), [file], [*names, COLUMN])
             with pyarrow.parquet.ParquetFile(file) as reader:
                 keys = reader.read(columns=names)
                 n_rows = reader.metadata.num_rows
