@@ -230,7 +230,9 @@ class _Powers:
         size = math.sqrt(float((share * (line.odds - centre) ** 2).sum()))
         highest = min(_HIGHEST, line.odds.size - 1)
         raw = np.vander((line.odds - centre) / size, highest + 1, increasing=True)
-        return cls(centre, size, np.linalg.inv(np.linalg.qr(np.sqrt(share)[:, None] * raw, mode="r")))
+        raw *= np.sqrt(share)[:, None]
+        del share
+        return cls(centre, size, np.linalg.inv(np.linalg.qr(raw, mode="r")))
 
     @property
     def highest(self) -> int:
@@ -240,7 +242,8 @@ class _Powers:
     def features(self, odds: FloatArray, degree: int) -> FloatArray:
         """The first of them at some log-odds, as logistic_derivatives takes them."""
         raw = np.vander((odds - self.centre) / self.size, degree + 1, increasing=True)
-        return np.ascontiguousarray((raw @ self.inverse[: degree + 1, : degree + 1]).T)
+        raw = raw @ self.inverse[: degree + 1, : degree + 1]
+        return np.ascontiguousarray(raw.T)
 
     def coefficients(self, theta: FloatArray) -> FloatArray:
         """Coefficients of the powers of the log-odds themselves."""
