@@ -1,4 +1,4 @@
-"""The command line: parses, calls, prints; no arithmetic. The demo and the commands for sketches are here too."""
+"""The command line: parses, calls, prints; no arithmetic. The demo with its data, and sketches, are here too."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from calibrant.gate.request import GATE, GateRequest
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:
+    from calibrant.door.columns import FloatArray
     from calibrant.findings.comparison import Comparison
     from calibrant.findings.results import Audit
     from calibrant.findings.tables import Audited
@@ -506,7 +507,6 @@ def reproduce(
 
 def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comparison:
     """Audit naive Bayes and logistic regression on the breast-cancer data, every row predicted out of fold."""
-    from calibrant.cli.demo import predictions
     from calibrant.door.request import AuditRequest
     from calibrant.door.sample import Sample
     from calibrant.findings.arrays import audit_sample
@@ -520,3 +520,43 @@ def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comp
         audits.append(audit_sample(Sample.from_columns(benign, y_prob), request, title=title, progress=progress))
     (first, second), (one, other) = by_model, by_model.values()
     return compare((first, second), (audits[0], audits[1]), ((benign, one), (benign, other)), seed=seed)
+
+
+DEMO_FILE = Path(__file__).with_name("demo.csv")
+"""What `trained` gives for seed 0, which a first run need not wait for: scikit-learn alone takes a second to load."""
+
+
+def predictions(seed: int) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Outcomes, 1 for a benign tumour, and the predictions of each model by its name."""
+    return kept() if seed == 0 else trained(seed)
+
+
+def kept() -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Those of seed 0, as they came with the package."""
+    import numpy as np
+
+    with DEMO_FILE.open() as file:
+        names = file.readline().strip().split(",")
+        columns = np.loadtxt(file, delimiter=",", unpack=True)
+    return columns[0], dict(zip(names[1:], columns[1:], strict=True))
+
+
+def trained(seed: int) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Those of models that are fitted now."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    features, benign = load_breast_cancer(return_X_y=True)
+    folds = StratifiedKFold(10, shuffle=True, random_state=seed)
+    models = {
+        "naive Bayes": GaussianNB(),
+        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
+    }
+    return benign.astype(float), {
+        name: cross_val_predict(model, features, benign, cv=folds, method="predict_proba")[:, 1]
+        for name, model in models.items()
+    }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from scipy.optimize import brentq
 
-from calibrant.decisions.cases import Cases, drawing
+from calibrant.decisions.cases import Cases, drawing, expected_weights, weight_shift
 from calibrant.decisions.flexible import smoothed
 from calibrant.decisions.line import (
     LEAST_FOR_A_LINE,
@@ -22,7 +22,6 @@ from calibrant.decisions.line import (
     observed_expected,
     robust_scales,
 )
-from calibrant.decisions.unseen import expected_weights, weight_shift
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence

@@ -10,9 +10,8 @@ from scipy.interpolate import BSpline
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from calibrant.decisions.cases import Cases
+from calibrant.decisions.cases import Cases, heavier, weight_shift
 from calibrant.decisions.line import Estimate
-from calibrant.decisions.unseen import heavier, weight_shift
 from calibrant.door.arguments import RandomState
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval

@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.decisions.cases import Cases
-from calibrant.decisions.unseen import expected_weights, weight_shift
+from calibrant.decisions.cases import Cases, expected_weights, weight_shift
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval, confidence, fixed_outwards
 from calibrant.door.rows import Rows

@@ -33,8 +33,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
 from calibrant.findings.decision import default_limit, rejected
-from calibrant.findings.dispersion import varies_together
-from calibrant.findings.evidence import bounds_of_rows, evidence, gate_of_rows, units_drawn
+from calibrant.findings.evidence import bounds_of_rows, evidence, gate_of_rows, units_drawn, varies_together
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.reliability import fitted_curve, reliability

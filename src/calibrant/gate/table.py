@@ -19,7 +19,7 @@ from calibrant.door.rows import Rows, read_trials
 from calibrant.door.sample import Sample
 from calibrant.door.weights import SamplingFractions, perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
-from calibrant.findings.dispersion import varies_together
+from calibrant.findings.evidence import varies_together
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, say_lacking, searchable
 from calibrant.findings.sketch import road_of
