@@ -14,7 +14,8 @@ from calibrant.door.errors import FileError
 from calibrant.door.request import AuditRequest, Listener
 from calibrant.findings import faults, parts, population
 from calibrant.findings import tables as of_audit
-from calibrant.findings.tables import Audited, _check_drift, keep_rows, names_of, say_excluded
+from calibrant.findings.hints import say_excluded
+from calibrant.findings.tables import Audited, _check_drift, keep_rows, names_of
 from calibrant.gate.anytime import gate_so_far
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest

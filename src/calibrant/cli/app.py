@@ -32,6 +32,7 @@ from calibrant.progress import Progress
 if TYPE_CHECKING:
     from calibrant.door.columns import FloatArray
     from calibrant.findings.comparison import Comparison
+    from calibrant.findings.matching import Match, Source
     from calibrant.findings.results import Audit
     from calibrant.findings.tables import Audited
     from calibrant.tables.table import Table
@@ -205,11 +206,16 @@ def audit_file(
                 result.to_html(html)
         progress.stop()
         show(result.to_json() if json else page(result, everything=everything))
-        for target, what in ((html, "Report"), (certificate, "Certificate")):
-            if target is not None:
-                (tell if json else show)(f"{what}: {target}")
+        _say_places({"Report": html, "Certificate": certificate}, tell if json else show)
         if _proved_wrong([each.audit for each in audited] or getattr(result, "audits", ()), options["reference"]):
             raise Leave(DRIFT)
+
+
+def _say_places(targets: Mapping[str, Path | None], say: Callable[[str], None]) -> None:
+    """Say where what was written lies."""
+    for what, target in targets.items():
+        if target is not None:
+            say(f"{what}: {target}")
 
 
 def _write_certificate(audited: Audited, file: str, target: Path) -> None:
@@ -299,22 +305,17 @@ def _compare_files(
 ) -> Comparison:
     """Compare the audits of files by their rows, or by the items that these are about."""
     from calibrant.findings.comparison import compare, refuse_idle_draws, very_same
-    from calibrant.findings.matching import Source, match_rows
+    from calibrant.findings.matching import Source
 
     progress("Comparison")
-    titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
-    titles = titles if len(set(titles)) == len(titles) else list(files)
+    titles = _titles(files, inputs)
     audits, rows = [each.audit for each in audited], [each.rows for each in audited]
     for problem in very_same(titles, rows):
         tell(problem)
-    match = unmatched = None
     sources = [Source(table, name, of.columns) for table, name, of in zip(inputs, titles, audits, strict=True)]
-    known = [each for each in rows if each is not None]
-    if len(known) == len(rows) and not any(each.n_excluded for each in audits):
-        match, unmatched = match_rows(sources, [y for y, _ in known], items, distinct=request.distinct)
-    if match is not None:  # the column of ids was looked at
-        rest = [tuple(name for name in each.not_looked_at if name != match.how) for each in audits]
-        audits = [replace(each, not_looked_at=names) for each, names in zip(audits, rest, strict=True)]
+    match, unmatched = _match(sources, audited, items, request)
+    if match is not None:
+        audits = [_without_ids(each, match) for each in audits]
     how: dict[str, Any] = {"match": match, "explicit": items is not None, "unmatched": unmatched}
     how |= {"logs": any(each.is_log for each in sources), "level": request.level, "seed": request.random_state}
     result = compare(titles, audits, rows, groups=[each.groups for each in audited], **how)
@@ -322,6 +323,29 @@ def _compare_files(
     if match is None or result.not_compared is not None:
         return result
     return replace(result, matching=match.sentence(titles))
+
+
+def _titles(files: Sequence[str], inputs: Sequence[Table]) -> list[str]:
+    """Names of tables where each has one of its own, or of their files."""
+    titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
+    return titles if len(set(titles)) == len(titles) else list(files)
+
+
+def _match(
+    sources: Sequence[Source], audited: Sequence[Audited], items: str | None, request: AuditRequest
+) -> tuple[Match | None, str | None]:
+    """Match rows of the same items, where all files are of single rows and none was left out."""
+    from calibrant.findings.matching import match_rows
+
+    outcomes = [each.rows[0] for each in audited if each.rows is not None]
+    if len(outcomes) < len(audited) or any(each.audit.n_excluded for each in audited):
+        return None, None
+    return match_rows(sources, outcomes, items, distinct=request.distinct)
+
+
+def _without_ids(audit: Audit, match: Match) -> Audit:
+    """The audit without the column of ids among those that were not looked at: rows were matched by it."""
+    return replace(audit, not_looked_at=tuple(name for name in audit.not_looked_at if name != match.how))
 
 
 def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:

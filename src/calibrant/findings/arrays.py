@@ -265,7 +265,7 @@ def audit_sample(
         certified = thread.submit(audited_distances, sample)
         fitted = thread.submit(fitted_curve, sample if rows is None else rows.sample, rows)
         witness = witness_from_sample(sample)
-        weighted, trials = sample.weights_differ, rows is not None and rows.trials is not None
+        weighted = sample.weights_differ
         units = units_drawn(sample, rows, draws, weighted)
         taught = thread.submit(teach, units, everything=request.everything)
         measured = {
@@ -294,15 +294,14 @@ def audit_sample(
         certificate, nearest = certified.result()
         values_of = _with_words(values, certificate, sample)
         tell("Inequalities")
-        known = {name: measure.value for name, measure in values_of.items()}
-        ties = tie(sample, witness, certificate, nearest, corp, known)
+        ties = tie(sample, witness, certificate, nearest, corp, _numbers(values_of))
         _say_brackets(values_of, ties.lower_distance_bracket)
         tell("Bounds")
         mean_prediction = min(1.0, dot(sample.mass(), sample.prediction))
         base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
         bracket = ties.lower_distance_bracket
-        n_rows = rows.y_prob.size if rows is not None and rows.trials is not None else None
+        n_rows = None if rows is None or rows.trials is None else rows.y_prob.size
         gate = gate_of_rows(sample, units, limit, level, bracket, displacement, n_rows)
         bounds = None
         if request.everything:
@@ -318,7 +317,6 @@ def audit_sample(
         n_rows=sample.n_rows,
         n_distinct=sample.n_distinct,
         effective_rows=sample.effective_rows,
-        weighted=weighted,
         base_rate=base_rate,
         mean_prediction=mean_prediction,
         measures=values_of,
@@ -336,16 +334,10 @@ def audit_sample(
         level=float(level),
         n_resamples=int(n_resamples),
         seed=seed,
-        rates=not sample.binary,
-        equal_weights=request.sampling_fractions is None and not (weighted or trials) and sample.equal_weights,
-        outcome_free_weights=free,
-        sampling_fractions=fractions_of(rows),
-        fractions_given=request.sampling_fractions is not None,
-        n_groups=None if rows is None else rows.n_groups,
+        **_origin_of_rows(sample, rows, request),
         group_line=_line_of_groups(rows, level),
         trials_vary=varies_together(rows),
-        perhaps_sampled=None if trials or displacement else perhaps_sampled(sample, mean_prediction),
-        trials=trials,
+        perhaps_sampled=None if n_rows or displacement else perhaps_sampled(sample, mean_prediction),
         max_weight=most,
         default_limit=max_distance is None,
         max_distance=limit,
@@ -354,6 +346,21 @@ def audit_sample(
         cost_of_acting=cost,
         acting=acting,
     )
+
+
+def _origin_of_rows(sample: Sample, rows: Rows | None, request: AuditRequest) -> dict[str, Any]:
+    """Fields of an audit on how its rows were drawn: with weights, trials or groups, or by outcome."""
+    weighted, trials = sample.weights_differ, rows is not None and rows.trials is not None
+    return {
+        "rates": not sample.binary,
+        "weighted": weighted,
+        "equal_weights": request.sampling_fractions is None and not (weighted or trials) and sample.equal_weights,
+        "outcome_free_weights": request.outcome_free_weights,
+        "sampling_fractions": fractions_of(rows),
+        "fractions_given": request.sampling_fractions is not None,
+        "n_groups": None if rows is None else rows.n_groups,
+        "trials": trials,
+    }
 
 
 def _too_many(measure: Measure, sample: Sample) -> str | None:
@@ -380,6 +387,11 @@ def _with_words(values: Mapping[str, float], certificate: LowerCertificate, samp
     return values_of
 
 
+def _numbers(values: Mapping[str, MeasureValue]) -> dict[str, float | None]:
+    """Every measure's number, None where it has none."""
+    return {name: measure.value for name, measure in values.items()}
+
+
 def _say_brackets(values: dict[str, MeasureValue], distance: Bracket) -> None:
     """Say of numbers that were not computed, or not to the last digit shown, between which others they lie."""
     lower, interval = values[_CERTIFIED], values["interval_calibration_error"]
@@ -389,7 +401,7 @@ def _say_brackets(values: dict[str, MeasureValue], distance: Bracket) -> None:
         sentence = f"{lower.sentence} Proved: {proved(distance.lower, lower.value)[0]}."
         values[_CERTIFIED] = replace(lower, sentence=sentence)
     if interval.value is None:
-        above = above_interval_error({name: measure.value for name, measure in values.items()})
+        above = above_interval_error(_numbers(values))
         values["interval_calibration_error"] = in_its_bracket(interval, Bracket(distance.lower, above))
 
 

@@ -435,6 +435,15 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
     return sentences
 
 
+def _unlike(rows: Sequence[Rows]) -> str | None:
+    """That numbers of rows differ, or outcomes; None where all are the same."""
+    sizes = list(dict.fromkeys(each[0].size for each in rows))
+    if len(sizes) > 1:
+        return f"they have {' and '.join(f'{size:,}' for size in sizes)} rows"
+    n_differing = _differing(rows)
+    return f"their outcomes differ in {n_differing:,} of {counted(sizes[0], 'row')}" if n_differing else None
+
+
 def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _SameRows, *, logs: bool) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
@@ -444,13 +453,8 @@ def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _
         return "that takes single, unweighted rows with outcomes 0 or 1"
     if any(audit.n_excluded for audit in audits):
         return "bad rows were left out, so the other rows may not be the same"
-    y_true = known[0][0]
-    sizes = list(dict.fromkeys(each[0].size for each in known))
-    n_differing = _differing(known) if len(sizes) == 1 else None
-    if same.n_items is None and n_differing != 0:
-        unlike = f"they have {' and '.join(f'{size:,}' for size in sizes)} rows"
-        if n_differing is not None:
-            unlike = f"their outcomes differ in {n_differing:,} of {counted(y_true.size, 'row')}"
+    unlike = None if same.n_items is not None else _unlike(known)
+    if unlike is not None:
         alone = len(names) == 2 and all(each is None for each in same.groups)
         others = "; calibrant gate FILE --baseline FILE compares other rows" if alone else ""
         return f"{unlike}. If they are of the same items, say {ways_to_match(logs=logs)}{others}"
@@ -458,7 +462,7 @@ def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _
     if parted is not None:
         return parted
     n_pairs = len(names) * (len(names) - 1) // 2
-    if y_true.size * n_pairs > _MOST_ROWS:
+    if known[0][0].size * n_pairs > _MOST_ROWS:
         with_what = "compare_calibration does it" if n_pairs == 1 else "calibrant.inference.compare_all does it"
         return f"above {_MOST_ROWS // n_pairs:,} rows {with_what}"
     return None

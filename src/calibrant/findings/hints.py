@@ -1,11 +1,11 @@
-"""Hints from the names and values of columns: a sentence each that says what to do if it is so.
+"""Hints from the names and values of columns: a sentence each that says what to do if it is so; and notes on columns.
 
 Log-rank tests of leaving, within strata, find the columns that tell how soon rows of a follow-up are lost from sight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from math import erfc, sqrt
 from typing import Any
@@ -16,6 +16,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Followed, left_out
 from calibrant.door.request import CalibrationRequest, Listener
+from calibrant.door.values import counted
 from calibrant.findings.faults import roles_of
 from calibrant.segments.request import EVERY, Search
 from calibrant.tables.columns import (
@@ -27,6 +28,7 @@ from calibrant.tables.columns import (
 )
 from calibrant.tables.table import Table
 
+_ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
 _FEW_COLUMNS = 3
 _MOST_MODELS, _MOST_STRATA = 20, 50
 _FIRST_YEAR, _LAST_YEAR = 1900.0, 2100.0
@@ -121,14 +123,7 @@ def _strata(
         return None
     from calibrant.door.censoring import censored_outcomes
 
-    roles = {name for argument, name in roles_of(names).items() if argument != "groups"}
-    parts = [*request.by, *(() if request.find == EVERY else request.find)]
-    free = [
-        name
-        for name in dict.fromkeys([*strata_columns(table.columns), *parts])
-        if name not in {*roles, *followed.strata}
-    ]
-    values = {name: table.ranks(name, "strata") for name in free if 2 <= _counts(table, name)[0] <= _MOST_STRATA}
+    values = _perhaps_strata(table, names, request, followed)
     time, event = _numbers(table, followed.time), _numbers(table, followed.event)
     if not values or time is None or event is None:
         return None
@@ -148,6 +143,30 @@ def _strata(
         return f"{sooner} than at others: say --strata {','.join(several)} (in Python strata={python})."
     early = f"too few of some are followed to {followed.horizon:g}"
     return f"{sooner}, and {early}. Take an earlier horizon, and name {found[0]} (strata)." if found else None
+
+
+def _perhaps_strata(
+    table: Table, names: Mapping[str, str], request: CalibrationRequest, followed: Followed
+) -> dict[str, IntArray]:
+    """Ranks of columns of few values that may be strata by their names, or make parts, and have no other role."""
+    used = {name for argument, name in roles_of(names).items() if argument != "groups"} | {*followed.strata}
+    parts = [*request.by, *(() if request.find == EVERY else request.find)]
+    free = [name for name in dict.fromkeys([*strata_columns(table.columns), *parts]) if name not in used]
+    return {name: table.ranks(name, "strata") for name in free if 2 <= _counts(table, name)[0] <= _MOST_STRATA}
+
+
+def say_excluded(n_rows: int, listener: Listener) -> None:
+    """Say how many bad rows were left out, if any were."""
+    listener.premise("n_excluded", n_rows)
+    if n_rows:
+        what = "is null, no number" if n_rows == 1 else "are null, no numbers"
+        listener.note(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")
+
+
+def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
+    """Say which columns were taken by their names alone."""
+    if guessed:
+        say(f"Using {', '.join(f'{names[argument]!r} as the {_ROLES[argument]}' for argument in guessed)}.")
 
 
 def say_lacking(table: Table, keys: Sequence[str], listener: Listener) -> None:

@@ -167,15 +167,6 @@ class Audit(AuditRecord):
     def premises(self) -> Premises:
         """Premises, and what was not looked at: a sentence for each."""
         cost = self.cost_of_acting
-        lacking = [(m.title, m.not_computed) for m in self.measures.values() if m.value is None]
-        lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
-        omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
-        if self.weightless_segments:
-            why = NO_WEIGHT_THERE if self.followed is None else "no outcome of theirs is known"
-            omissions.append(weightless(self.weightless_segments, why))
-        if self.segments and not (self.rates or self.segments_tested):
-            by_rows = self.followed is not None or self.sampling_fractions is not None
-            omissions.append(f"Tests of segments: {NO_SEGMENT_TESTED if by_rows else CELLS_MIX_WEIGHTS}.")
         return Premises(
             level=self.level,
             max_distance=self.max_distance,
@@ -199,7 +190,7 @@ class Audit(AuditRecord):
             exclude_bad=self.exclude_bad,
             n_excluded=self.n_excluded,
             not_looked_at=self.not_looked_at,
-            omissions=tuple(omissions),
+            omissions=tuple(self._omissions()),
             perhaps_groups=self.perhaps_groups,
             ways_to_group=self.ways_to_group,
             trials_vary=self.trials_vary,
@@ -209,6 +200,19 @@ class Audit(AuditRecord):
             distinct=self.distinct,
             complete=self.complete,
         )
+
+    def _omissions(self) -> list[str]:
+        """A sentence for each measure, test and segment that has no result: why."""
+        lacking = [(m.title, m.not_computed) for m in self.measures.values() if m.value is None]
+        lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
+        omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
+        if self.weightless_segments:
+            why = NO_WEIGHT_THERE if self.followed is None else "no outcome of theirs is known"
+            omissions.append(weightless(self.weightless_segments, why))
+        if self.segments and not (self.rates or self.segments_tested):
+            by_rows = self.followed is not None or self.sampling_fractions is not None
+            omissions.append(f"Tests of segments: {NO_SEGMENT_TESTED if by_rows else CELLS_MIX_WEIGHTS}.")
+        return omissions
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.decision import few_groups
 from calibrant.findings.faults import in_table, of_columns, or_left_out, or_several, refuse_own_columns, roles_of
-from calibrant.findings.hints import hints_of, say_lacking, searchable
+from calibrant.findings.hints import hints_of, say_excluded, say_guessed, say_lacking, searchable
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.tally import of_followed
 from calibrant.lazily import EXTRAS, optional
@@ -42,13 +42,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from calibrant.door.columns import FloatArray
+    from calibrant.door.premises import Followed
     from calibrant.door.sample import Sample
     from calibrant.findings.arrays import Given
     from calibrant.findings.comparison import Comparison
     from calibrant.measures.certificate import Certificate
-
-
-ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,12 +112,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         audit = _audit_of_classes(table, classes, request, listener)
         return Audited(replace(audit, unweighted=request.unweighted, distinct=table.of_distinct))
     _check_columns(table, request)
-    as_sums = not harness and table.summed
-    if as_sums:
-        table.check(request)
-        request.refuse("sums")
-    as_sums = as_sums and not (request.groups or request.trials or request.sampling_fractions or request.horizon)
-    result = _audit_of_sums(table, request, listener, last) if as_sums else _audit_of_rows(table, request, listener)
+    result = _audit_of_all(table, request, listener, harness, last)
     audit = replace(
         result.audit,
         unweighted=request.unweighted,
@@ -135,6 +128,16 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         audit = in_parts(table, audit, request, listener)
     request.refuse(*few_groups(audit))
     return replace(result, audit=audit if harness else _naming_the_rest(table, audit, request))
+
+
+def _audit_of_all(table: Table, request: AuditRequest, listener: Listener, harness: bool, last: bool) -> Audited:
+    """The audit of all rows, which are read, or of their sums."""
+    if not harness and table.summed:
+        table.check(request)
+        request.refuse("sums")
+        if not (request.groups or request.trials or request.sampling_fractions or request.horizon):
+            return _audit_of_sums(table, request, listener, last)
+    return _audit_of_rows(table, request, listener)
 
 
 def _check_columns(table: Table, request: AuditRequest) -> None:
@@ -209,11 +212,16 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         followed=read.followed,
     )
     if read.followed is not None:
-        lost = read.followed.n_unknown, read.followed.n_unknown_groups
-        gate = None if audit.gate is None else of_followed(audit.gate, *lost)
-        audit = replace(audit, gate=gate, n_groups=None if audit.n_groups is None else audit.n_groups + lost[1])
+        audit = _with_unknown(audit, read.followed)
     rows_alone = (columns[0], columns[1]) if single else None
     return Audited(audit, rows_alone, groups, (columns[0], columns[1], columns[2] if trials is None else trials))
+
+
+def _with_unknown(audit: Audit, followed: Followed) -> Audit:
+    """The audit with rows and groups counted whose outcome is not known at the horizon."""
+    n_groups = None if audit.n_groups is None else audit.n_groups + followed.n_unknown_groups
+    gate = None if audit.gate is None else of_followed(audit.gate, followed.n_unknown, followed.n_unknown_groups)
+    return replace(audit, gate=gate, n_groups=n_groups)
 
 
 def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, FloatArray, FloatArray | None], Any, Given]:
@@ -348,20 +356,6 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
     perhaps = None if groups is not None else table.perhaps_groups({*read.names.values(), *columns})
     used = {**read.names, **{f"class {name}": name for name in columns}}
     return replace(audit, columns=read.names, perhaps_groups=perhaps, hints=hints_of(table, used, request))
-
-
-def say_excluded(n_rows: int, listener: Listener) -> None:
-    """Say how many bad rows were left out, if any were."""
-    listener.premise("n_excluded", n_rows)
-    if n_rows:
-        what = "is null, no number" if n_rows == 1 else "are null, no numbers"
-        listener.note(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")
-
-
-def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
-    """Say which columns were taken by their names alone."""
-    if guessed:
-        say(f"Using {', '.join(f'{names[argument]!r} as the {ROLES[argument]}' for argument in guessed)}.")
 
 
 @overload

@@ -137,21 +137,27 @@ def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tupl
         checks.append(Check("found segments", "found", _found(table, names, request, shares)))
     if before is not None and request.baseline is not None:
         listener.stage("Baseline")
-        name = Path(request.baseline).name
         now = _Compared(table, names, read, _side(read))
-        side, same_items, matching = _matched(now, before, request, name)
-        compared = _compared(now.side, side, name, request, shares, same_items=same_items)
-        if compared.way == "proved" and request.items is not None:
-            ways = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
-            raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=ways)
-        listener.premise("matching", None if compared.way == "proved" else matching)
-        if compared.way == "two samples" and not (compared.same or request.distinct):
-            _refuse_shared(now, before, name)
-        listener.premise("baseline", name)
-        listener.premise("max_worse", compared.max_worse)
-        listener.premise("default_worse", compared.default_limit)
-        checks.append(Check("baseline", "baseline", compared))
+        checks.append(_beside_baseline(now, before, Path(request.baseline).name, request, listener, shares))
     return tuple(checks)
+
+
+def _beside_baseline(
+    now: _Compared, before: _Compared, name: str, request: GateRequest, listener: Listener, shares: int
+) -> Check:
+    """The check against the baseline of that name, at one of so many shares of the level."""
+    side, same_items, matching = _matched(now, before, request, name)
+    compared = _compared(now.side, side, name, request, shares, same_items=same_items)
+    if compared.way == "proved" and request.items is not None:
+        ways = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
+        raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=ways)
+    listener.premise("matching", None if compared.way == "proved" else matching)
+    if compared.way == "two samples" and not (compared.same or request.distinct):
+        _refuse_shared(now, before, name)
+    listener.premise("baseline", name)
+    listener.premise("max_worse", compared.max_worse)
+    listener.premise("default_worse", compared.default_limit)
+    return Check("baseline", "baseline", compared)
 
 
 _SEGMENTED = "y_true", "y_prob", "sample_weight"

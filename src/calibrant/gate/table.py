@@ -21,14 +21,12 @@ from calibrant.door.weights import SamplingFractions, perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
 from calibrant.findings.evidence import varies_together
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
-from calibrant.findings.hints import hints_of, say_lacking, searchable
+from calibrant.findings.hints import hints_of, say_excluded, say_guessed, say_lacking, searchable
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import (
     is_harness_log,
     kinds_of,
     read_rows,
-    say_excluded,
-    say_guessed,
 )
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.gate.request import GateRequest

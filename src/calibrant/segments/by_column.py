@@ -246,25 +246,16 @@ def segments_of_groups(
     """
     in_groups = None
     if grouped:
-        groups, group = groups.in_groups(exclude_bad)
-        index, cells = read_cells(groups.index, groups.cells, resolution)
-        merged = groups.merged()
-        if not cells[:, sketching.FRACTIONAL].any():
-            numbers = _numbered_as(merged.keys, groups.keys)
-            in_groups = group_tests(index, cells, numbers, group, resolution, proved=not _weights_differ(cells))
-        groups = merged
+        groups, in_groups = _tests_by_group(groups, resolution, exclude_bad)
     index, cells = read_cells(groups.index, groups.cells, resolution)
     of = numbers_of(groups.keys)
     order = np.lexsort((index, of))
     index, cells, of = index[order], cells[order], of[order]
     starts = np.flatnonzero(np.diff(of, prepend=-1))
-    labels = list(zip(*(_values(groups.keys[name], order[starts]) for name in groups.keys.columns), strict=True))
+    labels = _labels(groups.keys, order[starts])
     ends = np.append(starts[1:], index.size)
     weight = np.add.reduceat(cells[:, sketching.WEIGHT], starts)
-    if not weight.any():
-        raise InputError("sample_weight", NO_WEIGHT)
-    if ((weight > 0.0) & (weight < _LIGHTEST)).any():
-        raise InputError("sample_weight", "adds up to next to nothing in a segment; scale the weights to lie near 1")
+    _refuse_light(weight)
     rates = bool(cells[:, sketching.FRACTIONAL].any())
     tests = None
     if in_groups is not None:
@@ -294,6 +285,25 @@ def segments_of_groups(
     weightless = [(labels[i], int(count[i])) for i in np.flatnonzero(weight == 0.0)]
     found = [each for each in segments if each is not None]
     return _worst_first(found, found_at, (index, cells, resolution)), weightless
+
+
+def _tests_by_group(groups: Groups, resolution: int, exclude_bad: bool) -> tuple[Groups, GroupTests | None]:
+    """The cells of segments without their groups, and tests by these; none of rows that are rates."""
+    groups, group = groups.in_groups(exclude_bad)
+    index, cells = read_cells(groups.index, groups.cells, resolution)
+    merged = groups.merged()
+    if cells[:, sketching.FRACTIONAL].any():
+        return merged, None
+    numbers = _numbered_as(merged.keys, groups.keys)
+    return merged, group_tests(index, cells, numbers, group, resolution, proved=not _weights_differ(cells))
+
+
+def _refuse_light(weight: FloatArray) -> None:
+    """Refuse segments that all have no weight, or of which one has hardly any."""
+    if not weight.any():
+        raise InputError("sample_weight", NO_WEIGHT)
+    if ((weight > 0.0) & (weight < _LIGHTEST)).any():
+        raise InputError("sample_weight", "adds up to next to nothing in a segment; scale the weights to lie near 1")
 
 
 def _worst_first(
@@ -367,6 +377,11 @@ def _places(keys: Any, others: Any) -> npt.NDArray[np.int64]:
     place = np.zeros(numbers.max() + 1, np.int64)
     place[numbers[: len(keys)]] = np.arange(len(keys))
     return place[numbers[len(keys) :]]
+
+
+def _labels(keys: Any, rows: npt.NDArray[np.intp]) -> list[tuple[Any, ...]]:
+    """Values of the keys in these rows."""
+    return list(zip(*(_values(keys[name], rows) for name in keys.columns), strict=True))
 
 
 def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:

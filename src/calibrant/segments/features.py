@@ -295,6 +295,9 @@ class LazyFeature:
     coding: Coding
 
 
+AnyFeature = Feature | LazyFeature
+
+
 def lazy_features(table: Featured, names: Sequence[str], search: Search) -> tuple[list[LazyFeature], dict[str, str]]:
     """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
     known: dict[str, Values | InputError] = {}

@@ -28,7 +28,7 @@ from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
 from calibrant.segments.results import FoundSegment, FoundSegments, explained_once
 from calibrant.segments.sums import found_in_sums
 from calibrant.tables.frames import OpenedFrame
-from calibrant.tables.table import Table
+from calibrant.tables.table import RowsWithFeatures, Table
 
 
 def found_in_table(
@@ -87,11 +87,7 @@ def read_to_search(table: Table, names: Mapping[str, str], searchable: tuple[str
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
     groups = names.get("groups")
     read = table.with_features(numbers, searchable, search.option, exclude_bad=search.exclude_bad, groups=groups)
-    if read.group is not None and (read.group < 0).any():
-        if not search.exclude_bad or (read.group < 0).all():
-            row = int(np.argmax(read.group < 0))
-            raise InputError("groups", f"column {groups!r}: {NO_VALUE.format(row)}", row=row, allowed=NOT_NULL)
-        read = read.kept(read.group >= 0)
+    read = _with_groups_known(read, groups, search)
     arrays = read.arrays
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
     trials, weight = (weight, None) if search.trials else (None, weight)
@@ -110,6 +106,16 @@ def read_to_search(table: Table, names: Mapping[str, str], searchable: tuple[str
     weight = weight if fractions is None else fractions.weight_of(outcome)
     largest = 1.0 if weight is None else float(weight.max())
     return SearchRows(rows, features, left_out, read.n_excluded, largest, followed)
+
+
+def _with_groups_known(read: RowsWithFeatures, groups: str | None, search: Search) -> RowsWithFeatures:
+    """The rows that have a group, where they are in groups; a row without one is refused, or is bad and left out."""
+    if read.group is None or not (read.group < 0).any():
+        return read
+    if not search.exclude_bad or (read.group < 0).all():
+        row = int(np.argmax(read.group < 0))
+        raise InputError("groups", f"column {groups!r}: {NO_VALUE.format(row)}", row=row, allowed=NOT_NULL)
+    return read.kept(read.group >= 0)
 
 
 def searched(

@@ -20,7 +20,7 @@ from calibrant.door.values import ReadOnly, counted
 from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.inference.testing.result import ImpossibleRows, contradicted
 from calibrant.kernels import sketching
-from calibrant.segments.candidates import LEAST_INFORMATION, refines, too_few_rows, too_many, values_of
+from calibrant.segments.candidates import LEAST_INFORMATION, refines, shape_of, too_few_rows, too_many, values_of
 from calibrant.segments.evidence import SHARES, Stated, Totals, holm, reached_by_noise, segment_tails, stated
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.request import MOST_SEGMENTS, Search
@@ -181,15 +181,12 @@ def form_sums(
     ``whatever_predicted`` forms them by numbers of rows alone, and counts rows predicted 0 or 1. Raises InputError
     if there are none, or too many.
     """
-    sizes = [len(each.labels) for each in features]
     rows_of: dict[tuple[int, ...], FloatArray] = {}
     features_of: Sets = []
     values: Sets = []
     places, cells, sizes_of, totals = [], [], [], []
     for members in sets:
-        shape = tuple(sizes[i] for i in members)
-        if math.prod(shape) > 100 * MOST_SEGMENTS:
-            raise too_many()
+        shape = shape_of(features, members)
         block = next(each for each in blocks if set(members) <= set(each.members))
         place, sums = added_up(block.place(members, shape), block.cells[:, [*_SUMS, _TESTED, _INFORMATION]])
         combination, index = place // _PLACES, place % _PLACES
