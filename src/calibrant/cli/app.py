@@ -318,7 +318,7 @@ def _compare_files(
         audits = [_without_ids(each, match) for each in audits]
     how: dict[str, Any] = {"match": match, "explicit": items is not None, "unmatched": unmatched}
     how |= {"logs": any(each.is_log for each in sources), "level": request.level, "seed": request.random_state}
-    result = compare(titles, audits, rows, groups=[each.groups for each in audited], **how)
+    result = compare(titles, audits, rows, groups_of=[each.groups for each in audited], **how)
     refuse_idle_draws(result, given())
     if match is None or result.not_compared is not None:
         return result

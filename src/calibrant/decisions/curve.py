@@ -367,10 +367,10 @@ def _checked(level: float, n_resamples: int) -> float:
     return level
 
 
-def _check_enough(units: int, kind: Sequence[str]) -> None:
-    """Refuse rows among which a resample finds too few of a kind."""
+def _check_enough(units: int, nouns: Sequence[str]) -> None:
+    """Refuse rows among which a resample finds too few of these."""
     if units < _LEAST:
-        raise InputError("y_true", f"has {counted(units, *kind)}", allowed=f"a band is drawn from {_LEAST} or more")
+        raise InputError("y_true", f"has {counted(units, *nouns)}", allowed=f"a band is drawn from {_LEAST} or more")
 
 
 def _some(t: FloatArray, most: int) -> FloatArray:

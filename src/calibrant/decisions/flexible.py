@@ -182,12 +182,12 @@ def _largest(noise: FloatArray, spread: FloatArray, rank: int) -> float:
     return _at_rank(ratio.max(axis=1), rank)
 
 
-def _between(columns: FloatArray, known: FloatArray, at: FloatArray) -> FloatArray:
+def _between(columns: FloatArray, knots: FloatArray, at: FloatArray) -> FloatArray:
     """Linear interpolation of many columns at once."""
-    if known.size == 1:
+    if knots.size == 1:
         return np.repeat(columns, at.size, axis=1)
-    right = np.clip(np.searchsorted(known, at), 1, known.size - 1)
-    part = np.clip((at - known[right - 1]) / (known[right] - known[right - 1]), 0.0, 1.0)
+    right = np.clip(np.searchsorted(knots, at), 1, knots.size - 1)
+    part = np.clip((at - knots[right - 1]) / (knots[right] - knots[right - 1]), 0.0, 1.0)
     return np.asarray((1.0 - part) * columns[:, right - 1] + part * columns[:, right])
 
 

@@ -65,12 +65,12 @@ class LogitLine:
         )
         return terms
 
-    def least(self, start: Point, free: tuple[int, ...]) -> tuple[float, Point, FloatArray]:
+    def least(self, begin: Point, free: tuple[int, ...]) -> tuple[float, Point, FloatArray]:
         """Minus the largest log-likelihood over the free parameters, where it is, and the gradient there.
 
         Newton's steps, halved where they go too far; where it is infinitely far away they stop on the way.
         """
-        at = np.array(start)
+        at = np.array(begin)
         value, gradient, hessian = self.derivatives((at[0], at[1]))
         index = list(free)
         for _ in range(_STEPS):

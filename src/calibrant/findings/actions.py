@@ -313,10 +313,10 @@ def _weights_of_repair(audit: AuditRecord, y_true: str) -> tuple[str, str]:
     return "import numpy\n", f", sample_weight={_weight_of(audit.sampling_fractions, f'rows[{y_true!r}]')}"
 
 
-def _weight_of(fractions: tuple[float, float], outcome: str) -> str:
+def _weight_of(fractions: tuple[float, float], expression: str) -> str:
     """What rows sampled by outcome weigh, in Python."""
     without, event = SamplingFractions(*fractions).weights
-    return f"numpy.where({outcome} == 1, {event}, {without})"
+    return f"numpy.where({expression} == 1, {event}, {without})"
 
 
 def _outcomes_at_horizon(followed: Followed) -> str:

@@ -129,17 +129,17 @@ def details(answer: Answer, audit: AuditRecord) -> tuple[str, ...]:
     """How sure and how far; what to do."""
     test = audit.tests["calibration_test"].result
     odd = None if test is None or answer.state not in _NOT_SEEN else test.impossible
-    beside = [] if odd is None else [_too_few_to_tell(odd.n_rows, known=audit.complete or not audit.weighted)]
+    beside = [] if odd is None else [_too_few_to_tell(odd.n_rows, rounding_known=audit.complete or not audit.weighted)]
     return *_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit), action_line(answer, audit)
 
 
-def _too_few_to_tell(n_rows: int, *, known: bool) -> str:
+def _too_few_to_tell(n_rows: int, *, rounding_known: bool) -> str:
     """Of outcomes that were predicted to be impossible, and no sign of error all the same.
 
-    How many rounding makes is not `known` of weighted rows that were summed.
+    How many rounding makes is not known of weighted rows that were summed.
     """
     was, so_many = ("was", "that") if n_rows == 1 else ("were", "so many")
-    why = f"Rounding can make {so_many}." if known else "0 and 1 may be rounded numbers."
+    why = f"Rounding can make {so_many}." if rounding_known else "0 and 1 may be rounded numbers."
     return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong. {why}"
 
 

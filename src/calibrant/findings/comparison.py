@@ -266,15 +266,15 @@ def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", sentence
 
 
-def _parted(one: IntArray | None, other: IntArray | None) -> tuple[int, int | None] | None:
+def _parted(own_groups: IntArray | None, other_groups: IntArray | None) -> tuple[int, int | None] | None:
     """Two rows that are of one group in only one of both; one row where a side has no groups; None if there are none.
 
     What groups are called makes no difference.
     """
-    if one is None or other is None:
-        return None if one is other else (0, None)
-    of = np.unique(np.column_stack([one, other]), axis=0, return_inverse=True)[1].ravel()
-    for group in (one, other):
+    if own_groups is None or other_groups is None:
+        return None if own_groups is other_groups else (0, None)
+    of = np.unique(np.column_stack([own_groups, other_groups]), axis=0, return_inverse=True)[1].ravel()
+    for group in (own_groups, other_groups):
         _, first, number = np.unique(group, return_index=True, return_inverse=True)
         opens = first[number.ravel()]  # of each row the first of its group
         wrong = np.flatnonzero(of[opens] != of)
@@ -283,10 +283,10 @@ def _parted(one: IntArray | None, other: IntArray | None) -> tuple[int, int | No
     return None
 
 
-def _other_groups(names: Sequence[str], groups: Sequence[IntArray | None]) -> str | None:
+def _other_groups(names: Sequence[str], groups_of: Sequence[IntArray | None]) -> str | None:
     """That groups part rows otherwise in one file, where, and what to do; None where they are the same in all."""
-    for name, each in zip(names[1:], groups[1:], strict=False):
-        parted = _parted(groups[0], each)
+    for name, each in zip(names[1:], groups_of[1:], strict=False):
+        parted = _parted(groups_of[0], each)
         if parted is None:
             continue
         row, other = parted
@@ -304,7 +304,7 @@ def compare(
     audits: Sequence[Audit],
     rows: Sequence[Rows | None],
     *,
-    groups: Sequence[IntArray | None] = (),
+    groups_of: Sequence[IntArray | None] = (),
     weight: FloatArray | None = None,
     outcome_free: bool = False,
     match: Match | None = None,
@@ -323,7 +323,7 @@ def compare(
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
         names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    same = _same_rows(_SameRows(rows, groups), match, explicit=explicit)
+    same = _same_rows(_SameRows(rows, groups_of), match, explicit=explicit)
     why_not = unmatched or _not_of_the_same_rows(names, audits, same, logs=logs)
     result = pairs = None
     if why_not is None:
@@ -368,13 +368,13 @@ def _differing(rows: Sequence[Rows]) -> int:
 
 
 def _in_one_order(
-    rows: Sequence[Rows], groups: Sequence[IntArray | None], others: Sequence[Matching]
+    rows: Sequence[Rows], groups_of: Sequence[IntArray | None], matchings: Sequence[Matching]
 ) -> tuple[list[Rows], list[IntArray | None]]:
     """Rows and groups of each in the order of the first's items; rows of one item are a group where there are none."""
-    in_order, grouped = [rows[0]], [others[0].group(groups[0] if groups else None)]
-    for k, each in enumerate(others, 1):
+    in_order, grouped = [rows[0]], [matchings[0].group(groups_of[0] if groups_of else None)]
+    for k, each in enumerate(matchings, 1):
         y, v = rows[k]
-        of, moved = groups[k] if groups else None, not np.array_equal(each.place, np.arange(each.place.size))
+        of, moved = groups_of[k] if groups_of else None, not np.array_equal(each.place, np.arange(each.place.size))
         in_order.append((y[each.place], v[each.place]) if moved else rows[k])
         grouped.append(each.item if of is None else of[each.place])
     return in_order, grouped

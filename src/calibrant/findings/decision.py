@@ -183,7 +183,7 @@ def stakes(gain: RecalibrationGain | None) -> Stakes:
 def decide(
     test: TestResult | None,
     gate: GateResult | None,
-    classes: State | None = None,
+    state_of_classes: State | None = None,
     cost: Stakes = "small",
     *,
     by_line: bool = False,
@@ -196,7 +196,7 @@ def decide(
         None where it was not run: then the gate alone can prove an error.
     gate : GateResult or None
         At the limit of what is too small to matter; None where no bound of the population is known.
-    classes : str or None
+    state_of_classes : str or None
         State of K classes one by one; None where none is known.
     cost : {"small", "open", "large"}
         What the error of the most probable class, or of the event, may cost; of classes that is not asked.
@@ -207,8 +207,8 @@ def decide(
     if test is None and not real:
         return "too few rows" if by_line else "not tested"
     top = CASES[Case(real, None if gate is None else gate.verdict, cost)]
-    if classes == "worth correcting" or (classes is not None and top == "no evidence"):
-        return classes
+    if state_of_classes == "worth correcting" or (state_of_classes is not None and top == "no evidence"):
+        return state_of_classes
     return top
 
 
@@ -461,9 +461,9 @@ def _turn(
     return first + int(np.argmax(apart))
 
 
-def _apart(one: Stretch, other: Stretch) -> float:
+def _apart(stretch: Stretch, another: Stretch) -> float:
     """Standard errors between two mean errors."""
-    return abs(other.error - one.error) / max(math.sqrt(one.variance + other.variance), _NONE)
+    return abs(another.error - stretch.error) / max(math.sqrt(stretch.variance + another.variance), _NONE)
 
 
 def since(audit: AuditRecord, direction: Direction | None) -> Stretch | None:

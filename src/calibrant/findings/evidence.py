@@ -83,14 +83,14 @@ class Evidence(Result):
         return values | (_more(r) if isinstance(r, CalibrationTestResult) else {})
 
 
-def _more(result: CalibrationTestResult) -> dict[str, Any]:
+def _more(test: CalibrationTestResult) -> dict[str, Any]:
     return {
-        "components": plain(result.components),
-        "leading": result.leading,
-        "region": plain(result.region),
-        "pooling": result.pooling,
-        "premise": result.premise,
-        "impossible": None if result.impossible is None else plain(result.impossible.to_dict()),
+        "components": plain(test.components),
+        "leading": test.leading,
+        "region": plain(test.region),
+        "pooling": test.pooling,
+        "premise": test.premise,
+        "impossible": None if test.impossible is None else plain(test.impossible.to_dict()),
     }
 
 

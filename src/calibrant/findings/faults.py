@@ -51,18 +51,22 @@ def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
     return {argument: name for argument, name in columns.items() if not argument.startswith("strata")}
 
 
-def in_table(problem: InputError, table: Table, names: Mapping[str, str], groups: IntArray | None = None) -> InputError:
+def in_table(
+    problem: InputError, table: Table, names: Mapping[str, str], group_of_row: IntArray | None = None
+) -> InputError:
     """The problem in the words of someone who sees the table: its column's name, and how rows are counted.
 
-    `groups` are the numbers of the groups of the rows that were read; some may have been left out.
+    `group_of_row` are the numbers of the groups of the rows that were read; some may have been left out.
     """
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])
     if problem.argument == "max_weight":  # of no column
         message = problem.problem
-        if problem.row is not None and groups is not None and names.get("y_prob") in table.columns:  # not of classes
+        if (
+            problem.row is not None and group_of_row is not None and names.get("y_prob") in table.columns
+        ):  # not of classes
             of_row = f"the group of row {problem.row} (from 0)"
-            message = message.replace(of_row, f"the group {_group_of(table, names, int(groups[problem.row]))}")
+            message = message.replace(of_row, f"the group {_group_of(table, names, int(group_of_row[problem.row]))}")
         if table.n_files > 1:
             message = message.replace("(from 0)", f"({from_0(table.n_files)})")
         return InputError("max_weight", message, row=problem.row, allowed=problem.allowed)

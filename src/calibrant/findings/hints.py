@@ -94,13 +94,13 @@ def _are_calendar_years(time: FloatArray) -> bool:
     return bool((time >= _FIRST_YEAR).all() and (time <= _LAST_YEAR).all() and (time == np.floor(time)).all())
 
 
-def if_followed(time: str, event: str, first: str = "") -> str:
+def if_followed(time: str, event: str, lead: str = "") -> str:
     """A hint if one column may say how long rows were followed, and the other how that ended."""
     if tells_censoring(event):
         made = f"make a column of 1 - {event}, and name it with --event beside --time {time} --horizon T"
-        return f"If column {time} says how long rows were followed, {first}{made} (in Python event, time, horizon)."
+        return f"If column {time} says how long rows were followed, {lead}{made} (in Python event, time, horizon)."
     give = f"give --time {time} --event {event} --horizon T (in Python time, event, horizon)"
-    return f"If column {time} says how long rows were followed, {first}{give}."
+    return f"If column {time} says how long rows were followed, {lead}{give}."
 
 
 def _numbers(table: Table, name: str) -> FloatArray | None:
@@ -230,21 +230,21 @@ def columns_of_leaving(
     return found
 
 
-def _crossed(one: IntArray, other: IntArray) -> IntArray:
+def _crossed(within: IntArray, rank: IntArray) -> IntArray:
     """Number of each row's combination of two values."""
-    return np.unique(np.column_stack([one, other]), axis=0, return_inverse=True)[1].reshape(-1)
+    return np.unique(np.column_stack([within, rank]), axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _surprise(time: FloatArray, event: FloatArray, horizon: float, value: IntArray, within: IntArray) -> float:
+def _surprise(time: FloatArray, event: FloatArray, horizon: float, rank: IntArray, within: IntArray) -> float:
     """The log-rank statistic of leaving as a standard normal value, large where values leave at other rates.
 
     It is comparable between columns of few values and of many (Wilson and Hilferty), where p-values are all 0.
     """
-    value = np.unique(value, return_inverse=True)[1]
-    n_values = int(value.max(initial=0)) + 1
+    rank = np.unique(rank, return_inverse=True)[1]
+    n_values = int(rank.max(initial=0)) + 1
     order = np.argsort(within, kind="stable")
     ends = [0, *np.cumsum(np.bincount(within)).tolist()]
-    parts = [log_rank(time[at], event[at], horizon, value[at], n_values) for at in _slices(order, ends)]
+    parts = [log_rank(time[at], event[at], horizon, rank[at], n_values) for at in _slices(order, ends)]
     excess, variance, expected = (sum(each[1:], each[0]) for each in zip(*parts, strict=True))
     enough = expected >= _LEAST_EXPECTED
     together = np.vstack([np.eye(n_values)[enough], ~enough])
@@ -265,7 +265,7 @@ def _slices(order: IntArray, ends: Sequence[int]) -> Sequence[IntArray]:
 
 
 def log_rank(
-    time: FloatArray, event: FloatArray, horizon: float, value: IntArray, n_values: int
+    time: FloatArray, event: FloatArray, horizon: float, rank: IntArray, n_values: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Of each value the leavers less those expected, their covariances, and those expected, in one stratum."""
     leaves = (event == 0.0) & (time < horizon)
@@ -273,10 +273,10 @@ def log_rank(
     # a row may leave at this many moments; an event comes before leaving at the same time
     last = np.where(event == 1.0, np.searchsorted(moments, time), np.searchsorted(moments, time, side="right"))
     shape = moments.size + 1, n_values
-    stop = np.bincount(last * n_values + value, minlength=shape[0] * n_values).reshape(shape)
+    stop = np.bincount(last * n_values + rank, minlength=shape[0] * n_values).reshape(shape)
     at_risk = stop[::-1].cumsum(axis=0)[::-1][1:]
     moment = np.searchsorted(moments, time[leaves])
-    left = np.bincount(moment * n_values + value[leaves], minlength=shape[0] * n_values).reshape(shape)[:-1]
+    left = np.bincount(moment * n_values + rank[leaves], minlength=shape[0] * n_values).reshape(shape)[:-1]
     n, n_left = at_risk.sum(axis=1), left.sum(axis=1)
     share = at_risk / n[:, None]
     expected = n_left @ share

@@ -79,26 +79,26 @@ class SharedIds:
         return None
 
 
-def shared_ids(first: Source, second: Source) -> Iterator[SharedIds]:
+def shared_ids(source: Source, second: Source) -> Iterator[SharedIds]:
     """Documents of logs, or columns that both have, are called as ids are, and in which each value stands once."""
-    documents, others = first.items(None), second.items(None)
+    documents, others = source.items(None), second.items(None)
     ids = None if documents is None or others is None else compared_ids(documents, others)
     if ids is not None:
         yield SharedIds(None, *ids)
-    for name, *sides in _columns_of_both(first, second):
+    for name, *sides in _columns_of_both(source, second):
         ids = compared_ids(*sides)
         if ids is not None:
             yield SharedIds(name, *ids)
 
 
-def _columns_of_both(first: Source, second: Source) -> Iterator[tuple[str, list[Any], list[Any]]]:
+def _columns_of_both(source: Source, second: Source) -> Iterator[tuple[str, list[Any], list[Any]]]:
     """Columns that both have and that are called as ids are, with their values in either."""
-    used = {*first.names.values(), *second.names.values()}
-    for name in item_columns(first.table.columns):
+    used = {*source.names.values(), *second.names.values()}
+    for name in item_columns(source.table.columns):
         if name in used or name not in second.table.columns:
             continue
         try:
-            yield name, first.items(name) or [], second.items(name) or []
+            yield name, source.items(name) or [], second.items(name) or []
         except InputError:  # of values that no ids are
             continue
 
@@ -118,13 +118,13 @@ def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
     return None
 
 
-def _conflict_of_repeated(first: Source, second: Source) -> str | None:
+def _conflict_of_repeated(source: Source, second: Source) -> str | None:
     """The first row whose id differs, of a column that has equal ids equally often in both, some of them repeatedly."""
-    for name, *columns in _columns_of_both(first, second):
+    for name, *columns in _columns_of_both(source, second):
         sides = [list(map(str, each)) for each in columns]
         if sides[0] != sides[1] and Counter(sides[0]) == Counter(sides[1]):
             row = next(k for k, (one, other) in enumerate(zip(*sides, strict=True)) if one != other)
-            of = f"row {row:,} of {first.name} is {sides[0][row]}, and that of {second.name} is {sides[1][row]}"
+            of = f"row {row:,} of {source.name} is {sides[0][row]}, and that of {second.name} is {sides[1][row]}"
             return f"column {name} says otherwise: {of}"
     return None
 
@@ -220,9 +220,9 @@ def match_found(sources: Sequence[Source], sizes: Sequence[int], argument: str, 
     return _in_order(sizes) if same_rows and conflict_of_order(sources) is None else None
 
 
-def _same_ids(first: Source, other: Source, argument: str, *, same_rows: bool) -> SharedIds | None:
+def _same_ids(source: Source, other: Source, argument: str, *, same_rows: bool) -> SharedIds | None:
     """Ids that both tables have; InputError where some are, and it is not known whether they tell items."""
-    for ids in shared_ids(first, other):
+    for ids in shared_ids(source, other):
         one, two = ids.first, ids.second
         if ids.numbers_rows and (same_rows or len(one) != len(two) or one[0] != two[0]):
             continue
@@ -233,7 +233,7 @@ def _same_ids(first: Source, other: Source, argument: str, *, same_rows: bool) -
             ways = "keep the rows of the same items in both files"
             if ids.same:
                 ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
-            problem = f"{ids.n_shared:,} of {len(two):,} {what} of {other.name} stand in {first.name} too"
+            problem = f"{ids.n_shared:,} of {len(two):,} {what} of {other.name} stand in {source.name} too"
             raise InputError(argument, problem, allowed=ways)
     return None
 

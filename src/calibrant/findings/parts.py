@@ -120,16 +120,16 @@ def _fractions(audit: Audit) -> tuple[float, float] | None:
 
 
 def _of_followed(
-    segments: Sequence[Segment], by: Sequence[str], sizes: Mapping[str, Size]
+    segments: Sequence[Segment], by: Sequence[str], size_of: Mapping[str, Size]
 ) -> tuple[list[Segment], tuple[str, ...]]:
     """Segments with their rows and groups without a known outcome, and those in which none is known."""
     names = [equalities(by, each.key) for each in segments]
     told = [
-        replace(each, n_unknown=sizes[name].n_rows - each.n_rows, n_groups=sizes[name].n_groups)
+        replace(each, n_unknown=size_of[name].n_rows - each.n_rows, n_groups=size_of[name].n_groups)
         for name, each in zip(names, segments, strict=True)
     ]
-    rest = [name for name in sizes if name not in names]
-    return told, tuple(f"{name} ({counted(sizes[name].n_rows, 'row')})" for name in rest)
+    rest = [name for name in size_of if name not in names]
+    return told, tuple(f"{name} ({counted(size_of[name].n_rows, 'row')})" for name in rest)
 
 
 def _group_column(audit: Audit) -> list[str]:

@@ -270,11 +270,11 @@ class Places:
         near = "; ".join(self._near(each).replace(":", ",", 1) for each in examples)
         return f". {near[0].upper()}{near[1:]}"
 
-    def _near(self, where: Region) -> str:
+    def _near(self, region: Region) -> str:
         """A range of predictions: what is predicted there, what happens by the curve, and how many rows there were."""
-        says, share = two_rates(where.predicted, where.estimate)
-        place = f"at {rate(where.low)}" if where.low == where.high else f"near {says}"
-        return f"{place}: {_happens(share, self.classes)} ({counted(where.n_rows, self.unit)})"
+        says, share = two_rates(region.predicted, region.estimate)
+        place = f"at {rate(region.low)}" if region.low == region.high else f"near {says}"
+        return f"{place}: {_happens(share, self.classes)} ({counted(region.n_rows, self.unit)})"
 
 
 def large_ones(regions: tuple[Region, ...]) -> tuple[Region, ...]:
@@ -301,13 +301,13 @@ def _happens(share: str, classes: bool) -> str:
     return f"about {share} {'are right' if classes else 'happen'}"
 
 
-def two_rates(one: float, other: float) -> tuple[str, str]:
+def two_rates(one_rate: float, other_rate: float) -> tuple[str, str]:
     """Two rates with as many digits as it takes to tell them apart."""
-    shown = rate(one), rate(other)
-    if abs(one - other) < _SAME:
+    shown = rate(one_rate), rate(other_rate)
+    if abs(one_rate - other_rate) < _SAME:
         return shown
     for digits in range(1, _DIGITS):
         if shown[0] != shown[1]:
             break
-        shown = f"{one:.{digits}%}", f"{other:.{digits}%}"
+        shown = f"{one_rate:.{digits}%}", f"{other_rate:.{digits}%}"
     return shown

@@ -654,7 +654,7 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
         forecasts,
         [each.audit for each in audited],
         [each.single for each in audited],
-        groups=[each.groups for each in audited],
+        groups_of=[each.groups for each in audited],
         weight=audited[0].weight,
         outcome_free=request.outcome_free_weights,
         level=request.level,

@@ -291,9 +291,9 @@ class CalibrationGate:
         ends = AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved)
         return self._with_premises(ends.result(self.max_distance))
 
-    def _with_premises(self, result: GateResult) -> GateResult:
+    def _with_premises(self, bound: GateResult) -> GateResult:
         weighted = self.max_weight is not None
-        return replace(result, premises=replace(result.premises, weighted=weighted, max_weight=self.max_weight))
+        return replace(bound, premises=replace(bound.premises, weighted=weighted, max_weight=self.max_weight))
 
     def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, AnyDraws, float]:
         """Its rows as a sample and as draws, and how far its distance can be from theirs."""
@@ -476,14 +476,14 @@ def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: 
         raise FileError("--anytime", problem.problem) if problem.argument == "path" else problem from None
 
 
-def _check(gate: CalibrationGate, result: GateResult) -> Check:
+def _check(gate: CalibrationGate, bound: GateResult) -> Check:
     """The check of all rows of a state; beside weights nothing is said, for a state keeps their sums alone."""
     if gate._seen.n_rows == 0 or gate.max_weight is not None:
-        return Check("all rows", "rows", result)
+        return Check("all rows", "rows", bound)
     from calibrant.gate.asides import asides  # with all that an audit advises by
 
     classes = tables.OF_CLASSES in gate.provenance.columns.get("y_prob", "")
-    return Check("all rows", "rows", result, asides(result, gate._seen.sample, None, classes=classes))
+    return Check("all rows", "rows", bound, asides(bound, gate._seen.sample, None, classes=classes))
 
 
 def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:

@@ -183,18 +183,18 @@ def _summed(table: tables.Table, request: GateRequest, listener: Listener) -> tu
 
 
 def _top_label(
-    table: tables.Table, classes: list[str], request: GateRequest, unweighted: bool, listener: Listener
+    table: tables.Table, class_columns: list[str], request: GateRequest, unweighted: bool, listener: Listener
 ) -> tuple[Read, dict[str, str]]:
     table.require([] if request.groups is None else [request.groups], "groups")
     names = {"y_true": request.y_true, "sample_weight": request.sample_weight, "groups": request.groups}
-    read = table.read_classes(classes, unweighted=unweighted, **names)
-    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in classes}, groups=[request.groups])
+    read = table.read_classes(class_columns, unweighted=unweighted, **names)
+    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in class_columns}, groups=[request.groups])
     say_guessed(read.names, (*read.guessed, "y_prob"), listener.note)
     listener.premise("top_label", True)
-    listener.hint(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
+    listener.hint(f"Of the {len(class_columns)} classes the top label is gated: was the most probable class right?")
     listener.premise("columns", read.names)
     if request.groups is None:
-        _say_independent(table, [*read.names.values(), *classes], request, listener)
+        _say_independent(table, [*read.names.values(), *class_columns], request, listener)
     else:
         listener.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     with named_as_in_table(table, read.names):
@@ -387,9 +387,9 @@ def _rates(sample: Sample) -> tuple[float, float]:
     return float(sample.weighted_outcome.sum() / sample.weight.sum()), dot(sample.mass(), sample.prediction)
 
 
-def _refuse_weights(table: tables.Table, request: GateRequest, classes: list[str] | None) -> None:
+def _refuse_weights(table: tables.Table, request: GateRequest, class_columns: list[str] | None) -> None:
     try:
-        y_prob = request.y_prob if classes is None else classes[0]
+        y_prob = request.y_prob if class_columns is None else class_columns[0]
         names = table.choose(y_true=request.y_true, y_prob=y_prob).names
     except InputError as problem:
         if problem.argument != "sample_weight":

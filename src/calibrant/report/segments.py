@@ -323,15 +323,15 @@ def _colour(each: Question, names: set[str]) -> str:
     return {"too high": "high", "too low": "low"}.get(each.direction or "", "curve")
 
 
-def _sticks(ax: Axes, at: list[int], of: list[Question], colour: str, thick: float) -> None:
+def _sticks(ax: Axes, at: list[int], questions: list[Question], colour: str, thick: float) -> None:
     """Intervals as one line with gaps, however many there are, and the errors themselves as dots."""
     if not at:
         return
-    have = [(i, each.bias_interval) for i, each in zip(at, of, strict=True) if each.bias_interval is not None]
+    have = [(i, each.bias_interval) for i, each in zip(at, questions, strict=True) if each.bias_interval is not None]
     if have:
         x, y = np.array([(i, end) for i, interval in have for end in (*interval, np.nan)]).T
         ax.plot(x, y, color=colour, lw=thick, alpha=0.75, solid_capstyle="butt")
-    middle = [each.rate - each.mean_prediction for each in of]
+    middle = [each.rate - each.mean_prediction for each in questions]
     ax.plot(at, middle, ls="", marker="o", ms=min(4.0, thick + 0.6), color=COLOURS["ink"], mew=0)
 
 

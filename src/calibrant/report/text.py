@@ -542,7 +542,7 @@ class Grid:
     """Letters in rows and columns, over a range of predictions and one of outcomes."""
 
     def __init__(
-        self, columns: int, axis: Axis, across: tuple[float, float], up: tuple[float, float], labels: list[str]
+        self, columns: int, axis: Axis, across: tuple[float, float], up: tuple[float, float], labels: Sequence[str]
     ) -> None:
         self.axis, self.ends, self.labels = axis, across, labels
         self.across, self.up = (place(each, axis) for each in (across, up))

@@ -307,7 +307,7 @@ def _refuse_light(weight: FloatArray) -> None:
 
 
 def _worst_first(
-    segments: list[Segment], spans: list[tuple[int, int, float]], rows: tuple[IntArray, FloatArray, int]
+    segments: Sequence[Segment], spans: list[tuple[int, int, float]], rows: tuple[IntArray, FloatArray, int]
 ) -> list[Segment]:
     """Segments in the order of their error, rejected ones first; the distance of the worst has a certificate."""
     index, cells, resolution = rows
@@ -580,7 +580,7 @@ class SegmentRows:
     n_resamples: int
     seed: int
 
-    def tested(self, segments: list[Segment | None], segment: IntArray, level: float) -> list[Segment | None]:
+    def tested(self, segments: Sequence[Segment | None], segment: IntArray, level: float) -> list[Segment | None]:
         """The segments with what `calibration_test` says of their rows; `segment` has the number of each row's.
 
         Left as it is where too few rows of an outcome count for weights to be drawn again.
@@ -598,7 +598,7 @@ class SegmentRows:
             except InputError:  # too few
                 continue
         if not results:
-            return segments
+            return list(segments)
         pvalues = np.array([each.pvalue for each, *_ in results.values()])
         qvalue = dict(zip(results, false_discovery_rates(pvalues), strict=True))
         far = math.sqrt(2.0 * math.log(2.0 * len(results) / level))

@@ -403,9 +403,9 @@ def summed(of_groups: sparse.csr_array) -> FloatArray:
     return np.asarray(of_groups.sum(axis=1), np.float64).ravel()
 
 
-def squared(of_groups: sparse.csr_array, others: sparse.csr_array | None = None) -> FloatArray:
+def squared(of_groups: sparse.csr_array, factors: sparse.csr_array | None = None) -> FloatArray:
     """Sums over the groups of the squares, or of products with others."""
-    return summed(of_groups.multiply(of_groups if others is None else others))
+    return summed(of_groups.multiply(of_groups if factors is None else factors))
 
 
 def effective_number(total: FloatArray, squares: FloatArray) -> FloatArray:

@@ -101,9 +101,9 @@ def search(
     )
 
 
-def spare(draws: int, level: float) -> int:
+def spare(n_draws: int, level: float) -> int:
     """Number of redraws that may be as extreme as the outcomes where the p-value is at most the level."""
-    return max(0, math.floor(level * draws * (1.0 + 1e-12)) - 1)
+    return max(0, math.floor(level * n_draws * (1.0 + 1e-12)) - 1)
 
 
 def stepped_down(scores: FloatArray) -> FloatArray:

@@ -155,10 +155,10 @@ def _numbers(name: str, column: Any) -> FloatArray:
     return np.asarray(values, np.float64) + 0.0  # minus zero as zero
 
 
-def _told_apart(name: str, code: IntArray, labels: tuple[str, ...]) -> Feature:
+def _told_apart(name: str, code: IntArray, labels: Sequence[str]) -> Feature:
     if len(labels) < 2:
         raise constant(name, labels)
-    return Feature(name, code, labels)
+    return Feature(name, code, tuple(labels))
 
 
 def _days(column: Any) -> FloatArray:
@@ -276,10 +276,10 @@ def most_frequent(
 
 
 def coded(
-    kind: Kind, name: str, known: Sequence[Any], labels: Sequence[str], *, missing: bool
+    kind: Kind, name: str, values: Sequence[Any], labels: Sequence[str], *, missing: bool
 ) -> tuple[Coding, list[str]]:
     """Coding of values, and each code as a condition in words; missing values have a code only if there are any."""
-    return Coding(kind, tuple(known), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]
+    return Coding(kind, tuple(values), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]
 
 
 Values = tuple[list[Any], IntArray, int]

@@ -132,22 +132,22 @@ class OfRows:
             return ends_at_knots(self._at_knots, miss)
         return self.totals.population_intervals(2.0 * len(self.candidates) * miss, self.max_weight)
 
-    def called_off(self, request: Search) -> list[CalledOff]:
+    def called_off(self, search: Search) -> list[CalledOff]:
         """Segments that `find_segments` flags in these rows. InputError if nothing can be tested."""
         of = self.rows, self.features
-        if request.n_resamples > _FEW and request.level >= LEAST_LEVEL * (1 + request.n_resamples) / (1 + _FEW):
+        if search.n_resamples > _FEW and search.level >= LEAST_LEVEL * (1 + search.n_resamples) / (1 + _FEW):
             # The first of the same redraws: where so many are as extreme, no others make the smallest p-value as small.
-            _, _, search = searched(*of, replace(request, n_resamples=_FEW), self.followed)
-            if search.pvalue.min() * (1 + _FEW) / (1 + request.n_resamples) > request.level:
+            _, _, evidence = searched(*of, replace(search, n_resamples=_FEW), self.followed)
+            if evidence.pvalue.min() * (1 + _FEW) / (1 + search.n_resamples) > search.level:
                 return []
-        units, candidates, search = searched(*of, request, self.followed)
+        units, candidates, evidence = searched(*of, search, self.followed)
         number, segments = _numbers(self.candidates), []
-        for i in _beyond_noise(candidates, search.pvalue, request.level):
-            at, (direction, span) = number[candidates.chosen[i], candidates.values[i]], search.direction(i)
+        for i in _beyond_noise(candidates, evidence.pvalue, search.level):
+            at, (direction, span) = number[candidates.chosen[i], candidates.values[i]], evidence.direction(i)
             first, last = candidates.ends[i]
             v = units.prediction[candidates.order[[first, last - 1]]]
             other = (self.totals.bias[at] > 0.0) != (direction == "too low")
-            segments.append(CalledOff(at, bool(other or span != tuple(v)), partial(_smaller, search, i)))
+            segments.append(CalledOff(at, bool(other or span != tuple(v)), partial(_smaller, evidence, i)))
         return segments
 
     def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:
@@ -221,16 +221,16 @@ class OfSums:
         """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
         return self.totals.population_intervals(2.0 * len(self.summed) * miss)
 
-    def called_off(self, request: Search) -> list[CalledOff]:
+    def called_off(self, search: Search) -> list[CalledOff]:
         """Segments that `find_segments` flags in these sums. InputError if nothing can be tested."""
-        candidates = summed_again(self.blocks, self.features, request)
-        search = TailSearch.of(candidates, float(request.level))
+        candidates = summed_again(self.blocks, self.features, search)
+        evidence = TailSearch.of(candidates, float(search.level))
         number, segments = _numbers(self.summed), []
-        for i in _beyond_noise(candidates, search.pvalue, request.level):
+        for i in _beyond_noise(candidates, evidence.pvalue, search.level):
             at = number[candidates.chosen[i], candidates.values[i]]
-            other = (self.totals.bias[at] > 0.0) != search.low_side[i]
-            in_part = bool(other or search.where[i] != (0.0, 1.0))
-            segments.append(CalledOff(at, in_part, partial(float, search.pvalue[i])))
+            other = (self.totals.bias[at] > 0.0) != evidence.low_side[i]
+            in_part = bool(other or evidence.where[i] != (0.0, 1.0))
+            segments.append(CalledOff(at, in_part, partial(float, evidence.pvalue[i])))
         return segments
 
     def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:

@@ -130,25 +130,25 @@ def searched(
 
 
 def find_in_rows(
-    rows: Rows, features: Sequence[Feature], request: Search, followed: FollowedRows | None = None
+    rows: Rows, features: Sequence[Feature], search: Search, followed: FollowedRows | None = None
 ) -> FoundSegments:
     """Find segments of rows that were read already."""
-    level, n_resamples = float(request.level), int(request.n_resamples)
-    units, candidates, search = searched(rows, features, request, followed)
-    beyond = np.flatnonzero(search.pvalue <= level)
-    listed = explained_once(units, candidates, search, beyond)
-    strongest = int(np.argmax(search.score))
+    level, n_resamples = float(search.level), int(search.n_resamples)
+    units, candidates, evidence = searched(rows, features, search, followed)
+    beyond = np.flatnonzero(evidence.pvalue <= level)
+    listed = explained_once(units, candidates, evidence, beyond)
+    strongest = int(np.argmax(evidence.score))
     numbers = list(dict.fromkeys([*listed, strongest]))
-    pvalue = search.pvalue.copy()
+    pvalue = evidence.pvalue.copy()
     for each in numbers:
-        pvalue[each] = min(pvalue[each], search.tail(each))
+        pvalue[each] = min(pvalue[each], evidence.tail(each))
     sizes = None if followed is None else followed.of(candidates)
-    described = _Described(candidates, search, totals_of(rows, candidates), pvalue, level, sizes)
+    described = _Described(candidates, evidence, totals_of(rows, candidates), pvalue, level, sizes)
     segments = {each: described.segment(each) for each in numbers}
     joint = float(pvalue.min())
     signs = "" if rows.group is None else f"random signs of {counted(units.n_groups, 'group')}, "
     return FoundSegments(
-        statistic=float(search.score[strongest]),
+        statistic=float(evidence.score[strongest]),
         pvalue=joint,
         reject=joint <= level,
         level=level,
@@ -157,11 +157,11 @@ def find_in_rows(
         strongest=segments[strongest],
         n_tested=len(candidates),
         n_beyond=int(beyond.size),
-        multicalibration_error=search.error,
-        detectable=search.chance_error,
+        multicalibration_error=evidence.error,
+        detectable=evidence.chance_error,
         features=ReadOnly({each.name: each.labels for each in features}),
         left_out=ReadOnly({}),
-        max_depth=int(request.max_depth),
+        max_depth=int(search.max_depth),
         n_resamples=n_resamples,
         tested=np.stack([described.totals.count, described.totals.bias, pvalue], axis=1),
         made_of=tuple(
@@ -171,9 +171,9 @@ def find_in_rows(
         premise=f"{rows.premise}, and predictions were not fitted to them",
         n_groups=rows.n_groups if followed is None else followed.n_groups,
         few_known=candidates.few_known,
-        weightless=weightless(rows, features, min(request.max_depth, len(features)), request.min_rows, followed),
+        weightless=weightless(rows, features, min(search.max_depth, len(features)), search.min_rows, followed),
         n_few_groups=candidates.n_few_groups,
-        n_by_bound=search.n_by_bound if isinstance(search, ByGroups) else 0,
+        n_by_bound=evidence.n_by_bound if isinstance(evidence, ByGroups) else 0,
     )
 
 

@@ -286,48 +286,48 @@ def found_in_sums(
     table: OpenedFrame,
     names: dict[str, str],
     features: Sequence[str],
-    request: Search,
+    search: Search,
 ) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
-    if request.sampling_fractions is not None:
+    if search.sampling_fractions is not None:
         raise InputError("sampling_fractions", "cannot be used with so many rows: they are summed by cell")
-    if "sample_weight" in names and not (request.trials or request.outcome_free_weights):
+    if "sample_weight" in names and not (search.trials or search.outcome_free_weights):
         problem = "may tell outcomes, and rows of so large a table are summed by cell, which does not say how"
         raise InputError("sample_weight", problem, allowed=OUTCOME_FREE)
-    candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, request)
-    n_bad = table.n_rows() - coded.n_rows() if request.exclude_bad else 0
-    search = TailSearch.of(candidates, float(request.level))
+    candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, search)
+    n_bad = table.n_rows() - coded.n_rows() if search.exclude_bad else 0
+    tails = TailSearch.of(candidates, float(search.level))
 
     def again(inside: Sequence[int], sets: Sets) -> list[CellBlock]:
         """Sums of the rows of the last of some segments, by which of the others they lie in."""
         if len(inside) == 1 and not candidates.chosen[inside[0]]:
             return blocks
         pairs = [list(zip(candidates.chosen[i], candidates.values[i], strict=True)) for i in inside]
-        return summed_by(coded, names, told_apart, sets, option=request.option, trials=request.trials, inside=pairs)
+        return summed_by(coded, names, told_apart, sets, option=search.option, trials=search.trials, inside=pairs)
 
     sizes = [len(each.labels) for each in told_apart]
-    listed = _explained(search, np.flatnonzero(search.pvalue <= search.level), again, sizes)
-    strongest = int(np.argmax(search.score))
-    segments = {i: _described(search, told_apart, i) for i in dict.fromkeys([*listed, strongest])}
+    listed = _explained(tails, np.flatnonzero(tails.pvalue <= tails.level), again, sizes)
+    strongest = int(np.argmax(tails.score))
+    segments = {i: _described(tails, told_apart, i) for i in dict.fromkeys([*listed, strongest])}
     return FoundSegments(
-        statistic=float(search.score[strongest]),
-        pvalue=float(search.pvalue.min()),
-        reject=bool(search.pvalue.min() <= search.level),
-        level=search.level,
+        statistic=float(tails.score[strongest]),
+        pvalue=float(tails.pvalue.min()),
+        reject=bool(tails.pvalue.min() <= tails.level),
+        level=tails.level,
         method=f"search of {len(candidates):,} segments (proved tails of sums)",
         segments=tuple(segments[i] for i in listed),
         strongest=segments[strongest],
         n_tested=len(candidates),
-        n_beyond=int((search.pvalue <= search.level).sum()),
-        multicalibration_error=search.error,
-        detectable=search.chance_error,
+        n_beyond=int((tails.pvalue <= tails.level).sum()),
+        multicalibration_error=tails.error,
+        detectable=tails.chance_error,
         features=ReadOnly({each.name: each.labels for each in told_apart}),
         left_out=ReadOnly(left_out),
-        max_depth=int(request.max_depth),
+        max_depth=int(search.max_depth),
         n_resamples=0,
         n_excluded=n_bad,
         summed=True,
-        tested=np.stack([candidates.totals.count, candidates.totals.bias, search.pvalue], axis=1),
+        tested=np.stack([candidates.totals.count, candidates.totals.bias, tails.pvalue], axis=1),
         made_of=tuple(
             tuple(zip(*pair, strict=True)) for pair in zip(candidates.chosen, candidates.values, strict=True)
         ),
