@@ -398,8 +398,7 @@ def _few_groups(cases: Cases) -> str | None:
         return None
     few = f"{part} come from {too_few(worth)}"
     if worth < LEAST_FOR_A_LINE:
-        allowed = f"level and slope need {LEAST_FOR_A_LINE:g}, the curve {LEAST_GROUPS}"
-        raise InputError("groups", few, allowed=allowed)
+        raise InputError("groups", few, allowed=f"level and slope need {LEAST_FOR_A_LINE:g}, the curve {LEAST_GROUPS}")
     return few[0].upper() + few[1:] if worth < LEAST_GROUPS else None
 
 

@@ -397,8 +397,8 @@ def _band_of_worths(
     return DecisionBand(t, worth / price, lower / price, upper / price, level, int(n_resamples))
 
 
+# Net benefit times 1 - t at each threshold, and its variance: of shape (k,), of resamples (n_resamples, k).
 Worths = tuple[FloatArray, FloatArray]
-"""Net benefit times 1 - t at each threshold, and its variance: of shape (k,), of resamples (n_resamples, k)."""
 
 
 def _acting(mass: FloatArray) -> FloatArray:

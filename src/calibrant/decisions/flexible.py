@@ -19,8 +19,8 @@ from calibrant.kernels.lowess import anchors, bandwidths, local_weights
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.resampling.redraw import random_signs, resampled
 
+# Of the rows, in each local fit; with the step below it is what R's lowess does unless told otherwise.
 SHARE = 2.0 / 3.0
-"""Of the rows, in each local fit; with the step below it is what R's lowess does unless told otherwise."""
 _STEP = 0.01  # of the range of predictions, between fits; linear in between
 _CELLS = 400  # stretches of predictions whose noise is drawn as one
 
@@ -287,8 +287,8 @@ def _ends(
     return np.minimum(lower, 0.0), np.maximum(np.where(open_, np.inf, (root - half) / lead), 0.0)
 
 
+# Effective degrees of freedom: about those of lowess through two thirds of the rows.
 FREEDOM = 5.0
-"""Effective degrees of freedom: about those of lowess through two thirds of the rows."""
 _KNOTS = 20  # inside the range, evenly: close ones, as of predictions in clusters, would leave no digits
 _HALVINGS = 80
 

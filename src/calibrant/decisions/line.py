@@ -27,8 +27,8 @@ _CLOSE = 1e-10
 _ALONE = 1e-3  # share of the curvature that is left without a unit, below which no fit is
 
 Point = tuple[float, float]
+# Takes a value; gives minus the largest log-likelihood there, its derivative, and the other parameter.
 Profile = Callable[[float], tuple[float, float, float]]
-"""Takes a value; gives minus the largest log-likelihood there, its derivative, and the other parameter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -361,8 +361,8 @@ class Estimate(Result):
         return f"{self.value:.4g} ({self.interval.low:.4g} to {self.interval.high:.4g})"
 
 
+# So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/known-rows.md).
 LEAST_FOR_A_LINE = 6.0
-"""So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/known-rows.md)."""
 
 
 _OF_CLASSES = {"events": "right rows", "non-events": "wrong rows", "rows": "rows"}

@@ -346,8 +346,8 @@ def _unknown(texts: Sequence[str]) -> InputError:
 _SHARES = 0.9, 0.05, 0.03, 0.02  # of the error, for tests of 1, 2, 4 and 8 intervals of predictions
 _ROWS_A_STRATUM = 16  # of the reference
 _WIDEST = 0.2  # in log odds: predictions further apart are not in one stratum
+# How many times as fast as a prediction's log odds the event's may move within a stratum.
 STEEPEST = 2.0
-"""How many times as fast as a prediction's log odds the event's may move within a stratum."""
 _EXACT = 1e-9  # share of a sum that its rounding can be
 
 
@@ -617,8 +617,8 @@ def _bennett(excess: float, variance: float) -> float:
     return math.log(2.0) - variance * ((1.0 + u) * math.log1p(u) - u)
 
 
+# Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence.
 FINE = 2**16
-"""Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence."""
 
 _DAY = re.compile(r"-?\d{4,}-\d\d-\d\d")
 

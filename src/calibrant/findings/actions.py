@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from calibrant.findings.record import AuditRecord
     from calibrant.recalibration.gain import RecalibrationGain
 
+# What a line begins with that says what to do.
 DO = "Do: "
-"""What a line begins with that says what to do."""
+# Where a small error may cost much, and none is seen.
 IF_ALL_RIGHT = "use the predictions if that is all right for you. If not, collect more rows first."
-"""Where a small error may cost much, and none is seen."""
 _CORRECT = "correct the predictions before you use them (recalibrate, by the code on the page)"
 _AVERAGED = ("averaged", "averaged_classes")
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"

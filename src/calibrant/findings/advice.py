@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from calibrant.recalibration.curves.base import Curve
     from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
+# Recalibrations of larger tables of classes are compared on rows with about so many probabilities.
 _MOST_VALUES = 2_000_000
-"""Recalibrations of larger tables of classes are compared on rows with about so many probabilities."""
+# Why nothing is advised, by the state of the answer.
 NOT_DUE: dict[str, str] = {
     "no evidence": "calibration is not rejected",
     "too few rows": "calibration is not rejected",
     "too small to matter": "over all rows the error is proved too small to matter",
     "not tested": "calibration was not tested",
 }
-"""Why nothing is advised, by the state of the answer."""
 _LABELS = "give the probabilities behind these labels (in scikit-learn predict_proba, not predict)"
 
 

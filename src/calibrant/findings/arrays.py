@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from calibrant.decisions.line import GroupLine
     from calibrant.decisions.murphy import Cost
 
+# Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked.
 _COSTLY = 100_000
-"""Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
 _CERTIFIED = "lower_calibration_distance"
+# Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal.
 _LOOSE = 2e-5
-"""Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal."""
 
 
 def audit(
@@ -472,8 +472,7 @@ def given(
             max_weight = fractions.max_weight
     if trials is None and group is None:
         if max_weight is not None and weight is None:
-            problem = "has no effect: there are no weights, trials or groups"
-            raise InputError("max_weight", problem)
+            raise InputError("max_weight", "has no effect: there are no weights, trials or groups")
         sample, rows = sample_and_rows(outcome, prediction, weight, outcome_free, fractions)
         if max_weight is None:
             return Given(sample, rows)

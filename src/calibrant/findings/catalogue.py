@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from calibrant.segments.results import FoundSegment
 
 
+# What is said of an error that is ruled out, and of one that is neither seen nor ruled out.
 _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
-"""What is said of an error that is ruled out, and of one that is neither seen nor ruled out."""
+# Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level.
 SURELY = 0.001
-"""Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
+# The largest level that is called rare; also rates of an event, or of its absence, below which few points are much.
 _RARE = 0.1
-"""The largest level that is called rare; also rates of an event, or of its absence, below which few points are much."""
 BOTH_SIGNS = "Errors of both signs partly cancel in the average above."
 
 
@@ -238,8 +238,8 @@ def _where(answer: Answer, audit: AuditRecord) -> str:
     return _places(answer, audit).sentence(answer.examples, slightly=slightly)
 
 
+# How the message of a refusal begins, and its subject in words.
 _REFUSED = {"sample_weight: ": "weights", "groups: ": "groups"}
-"""How the message of a refusal begins, and its subject in words."""
 
 
 def _why_not(reason: str) -> str:
@@ -609,6 +609,7 @@ def _discrimination(audit: AuditRecord) -> str:
     return f"How well they tell {what}: AUC {audit.auc:.3f} ({scale})."
 
 
+# The state in a few words that fit what to do.
 _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
     {
         ("no evidence", "leave unchanged"): "no error that matters",
@@ -626,7 +627,6 @@ _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
         ("not tested", "collect more rows"): "not tested for chance",
     }
 )
-"""The state in a few words that fit what to do."""
 
 
 def outcomes_differ(n_differing: int, n_items: int) -> str:

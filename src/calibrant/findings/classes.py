@@ -37,8 +37,8 @@ _TOP = (2, 3, 5)
 _MOST_TCAL = 50
 _TOLERANCE = 1e-5
 _RESAMPLES = 3000  # of T-Cal, as where it is called by itself
+# Probabilities above which whole vectors are tested on some rows, drawn at random.
 _MOST_VALUES = 2_000_000
-"""Probabilities above which whole vectors are tested on some rows, drawn at random."""
 _MOST_SHOWN, _MOST_PAIRS = 40, 100
 
 

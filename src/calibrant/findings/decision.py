@@ -156,6 +156,7 @@ class Case:
 _OPEN: tuple[tuple[Verdict | None, Stakes], ...] = tuple(
     (bound, cost) for bound in ("beyond", "undecided", None) for cost in ("small", "open", "large")
 )
+# The table of docs/answer.md; what is beyond is proved.
 CASES: Mapping[Case, State] = ReadOnly(
     {
         Case(True, "within", "small"): "too small to matter",
@@ -170,7 +171,6 @@ CASES: Mapping[Case, State] = ReadOnly(
         **{Case(False, *rest): "too few rows" for rest in _OPEN if rest[0] != "beyond"},
     }
 )
-"""The table of docs/answer.md; what is beyond is proved."""
 
 
 def stakes(gain: RecalibrationGain | None) -> Stakes:

@@ -31,8 +31,8 @@ from calibrant.inference.testing.calibration import (
 from calibrant.inference.testing.result import TestResult
 
 _TITLE = "Calibration test"
+# Redraws where fewer leave open on which side of the level the p-value lies: the same for every seed.
 _MANY, _SEED = 9_999, 0
-"""Redraws where fewer leave open on which side of the level the p-value lies: the same for every seed."""
 _CERTAIN = 6.0  # standard errors of a share of the redraws
 
 

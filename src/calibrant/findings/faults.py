@@ -20,8 +20,8 @@ from calibrant.tables.table import Table
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
 
+# Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them.
 OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
-"""Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 
 
 @contextmanager

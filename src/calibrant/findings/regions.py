@@ -25,10 +25,10 @@ from calibrant.recalibration.gain import Direction
 FloatArray = npt.NDArray[np.float64]
 
 MOST_LEVELS = 30  # distinct predictions of which each is a range
+# Where one range ends and the next begins, each with its lower end.
 EDGES = np.array(
     [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(k / 10.0 for k in range(1, 10)), 0.95, 0.98, 0.99, 0.995, 0.998, 0.999]
 )
-"""Where one range ends and the next begins, each with its lower end."""
 _PARTS = 16  # of equal weight, in each of which the curve is read once
 _CLEAR = 2.5  # posterior standard deviations
 _FEWEST, _LEAST_SHARE = 20.0, 0.005  # rows in effect, and share of the weight, of a range that is told
@@ -170,11 +170,11 @@ SAID = {
     "not confident enough": "Not confident enough",
     "uneven": "Uneven",
 }
+# What it is to predict that class with too much, and with too little.
 _TOP = {
     "too high": "Too confident of the likeliest class",
     "too low": "Not confident enough of the likeliest class",
 }
-"""What it is to predict that class with too much, and with too little."""
 _SIDES = {"too low": "low", "too high": "high"}
 _LARGE = 0.1  # of the largest error of a range: less is no example
 _SURE = 4.0  # posterior standard deviations

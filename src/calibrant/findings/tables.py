@@ -603,8 +603,8 @@ def audit_table(
         return audit_opened(source, request, Listener(tell)).audit
 
 
+# Forecasts, or files, that are set side by side.
 MOST = 8
-"""Forecasts, or files, that are set side by side."""
 _WAYS = Ways("give a list of two names to eight, or one as text", "say --y-prob NAME once for each")
 
 
@@ -619,10 +619,10 @@ def check_forecasts(names: Sequence[str]) -> tuple[str, ...]:
     for name in forecasts:
         text("" if name is None else name, "y_prob")
         if "," in name or "*" in name:
-            problem = (
-                f"{name!r} stands for columns of classes; forecasts that are compared are columns of one probability"
+            raise InputError(
+                "y_prob",
+                f"{name!r} stands for columns of classes; forecasts that are compared are columns of one probability",
             )
-            raise InputError("y_prob", problem)
     if not 2 <= len(forecasts) <= MOST or len(set(forecasts)) < len(forecasts):
         what = "names a column twice" if len(set(forecasts)) < len(forecasts) else f"names {len(forecasts)}"
         raise InputError("y_prob", what, allowed=_WAYS)

@@ -47,8 +47,8 @@ _LAYOUT, _READ = 5, (2, 3, 4, 5)
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
 _ONE = "say one of the two"
+# Of which a state keeps the fingerprints.
 _MOST_FILES = 4096
-"""Of which a state keeps the fingerprints."""
 
 
 class CalibrationGate:

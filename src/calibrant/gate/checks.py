@@ -58,8 +58,8 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import open_table
 from calibrant.tables.table import FINE, Table, take_as_distinct
 
+# Of the search for segments: that of `calibrant audit`, so that both call the same ones off.
 _SEED = 0
-"""Of the search for segments: that of `calibrant audit`, so that both call the same ones off."""
 
 
 def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gated:
@@ -346,11 +346,11 @@ def _compared(
     return replace(comparison, same=_very_same(now, before))
 
 
+# More are no segments that a person named, and would leave each next to nothing of the level.
 MOST_SEGMENTS = 10_000
-"""More are no segments that a person named, and would leave each next to nothing of the level."""
 
+# The gate of one segment, where "beyond" takes one of so many shares of the level.
 Decide = Callable[[int], GateResult]
-"""The gate of one segment, where "beyond" takes one of so many shares of the level."""
 
 
 def segments_to_gate(

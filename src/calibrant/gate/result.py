@@ -30,8 +30,8 @@ _VERBS: dict[Said, tuple[str, str]] = {
     "undecided": ("is undecided", "are undecided"),
     "within": ("passes", "pass"),
 }
+# Checks that a person is shown; JSON and JUnit's XML have all.
 _MOST_SHOWN = 20
-"""Checks that a person is shown; JSON and JUnit's XML have all."""
 
 
 class Asides(NamedTuple):

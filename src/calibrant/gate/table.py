@@ -46,8 +46,8 @@ _BOUNDED = "use them with --sample-weight and --max-weight N, the most that one 
 _LEFT_OUT = "or leave them out with --unweighted (rows sampled by outcome need --sampling-fractions as well)"
 
 
+# Rows, or their sums in cells where they are too many to be read.
 Read = tables.Columns | CalibrationSketch
-"""Rows, or their sums in cells where they are too many to be read."""
 
 
 def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -> Check:

@@ -280,6 +280,7 @@ MOST_EVIDENCE = 1e12  # that is drawn: beyond it nobody needs to tell how much
 _LETTER = 0.65  # widths of letters, in sizes of the font
 _LONGEST = 22  # letters of a name in a legend
 _BESIDE = 0.9  # inches beside the axes of the drift, for labels
+# Colour, dashes and marker of each of several audits: told apart in grey as well.
 _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
     ("curve", None, "o"),
     ("high", (6.0, 2.0), "s"),
@@ -290,7 +291,6 @@ _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
     ("high", None, "X"),
     ("ink", (3.0, 3.0), "*"),
 )
-"""Colour, dashes and marker of each of several audits: told apart in grey as well."""
 
 
 def draw_audit(audit: Audit, ax: Axes | None = None, **several: Any) -> Axes:

@@ -17,12 +17,12 @@ from calibrant.gate.result import Gated, said
 if TYPE_CHECKING:
     from calibrant.gate.result import Said
 
+# What the command ends with.
 EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
-"""What the command ends with."""
 
 _SUITE = "calibrant gate"
+# What the page of an audit has near its beginning.
 _PAGE = '<meta name="generator" content="calibrant">'
-"""What the page of an audit has near its beginning."""
 _ELEMENTS = {"beyond": "failure", "undecided": "error"}  # JUnit's: it failed, or came to no end
 _COLOURS: dict[Said, str] = {
     "none beyond": "\U0001f7e2",
@@ -87,12 +87,12 @@ def _add(path: Path, words: str) -> None:
         raise FileError("--summary", why) from None
 
 
+# What writes why there is no result, by option: a run leaves no result of an earlier one to pass for its own.
 NO_RESULT: Mapping[str, Callable[[str, str, Path], None]] = {
     "--junit": write_no_verdict,
     "--summary": add_no_verdict,
     "--html": write_no_report,
 }
-"""What writes why there is no result, by option: a run leaves no result of an earlier one to pass for its own."""
 
 
 def gate_as_junit(decision: Gated) -> str:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from calibrant.inference.comparison.pairwise import PairwiseComparison
     from calibrant.segments.by_column import Segment
 
+# Version of the layout; a name that changes its meaning, or goes, makes a new one.
 SCHEMA = 9
-"""Version of the layout; a name that changes its meaning, or goes, makes a new one."""
+# The same of a gate's.
 GATE_SCHEMA = 1
-"""The same of a gate's."""
 
 
 def gate_as_json(decision: Gated) -> str:

@@ -450,10 +450,10 @@ class _Tests:
 
 _BY_SIGNS, _PROVED = 0.99, 0.01  # of the error
 _RESAMPLES, MOST_RESAMPLES, _AT_ONCE = 999, 19_999, 64
+# Redraws, of the first 999, as large as what was seen, from which on more of them would decide nothing.
 _UNCLEAR = 5
-"""Redraws, of the first 999, as large as what was seen, from which on more of them would decide nothing."""
+# What the smallest p-value by signs is to come to when it is adjusted for all segments.
 _LEAST_ADJUSTED = 0.01
-"""What the smallest p-value by signs is to come to when it is adjusted for all segments."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

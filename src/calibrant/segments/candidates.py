@@ -22,9 +22,9 @@ from calibrant.resampling.redraw import LEAST_GROUPS
 from calibrant.segments.features import AnyFeature, Feature
 from calibrant.segments.request import MOST_SEGMENTS
 
+# Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
+# which depends on the order of a sum.
 LEAST_INFORMATION = 1.0 - 1e-9
-"""Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
-which depends on the order of a sum."""
 _MOST_DRAWN = 3_000_000_000  # bytes of outcomes redrawn with their weights, for each processor
 _MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
 _LEAST = 1e-40  # prediction

@@ -282,8 +282,8 @@ def coded(
     return Coding(kind, tuple(values), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]
 
 
+# Categories, the rows of each, and those without one.
 Values = tuple[list[Any], IntArray, int]
-"""Categories, the rows of each, and those without one."""
 
 
 @dataclass(frozen=True, slots=True)

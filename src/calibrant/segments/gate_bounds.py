@@ -542,11 +542,11 @@ def _times(bias: FloatArray, ends: Ends, within: Ends, i: int, limit: float) -> 
     return max(_LEAST_MORE, root * root)
 
 
+# Of the errors from -1 to 1. Rows between two knots are put on both: this costs power, never level.
 _PARTS = 32
-"""Of the errors from -1 to 1. Rows between two knots are put on both: this costs power, never level."""
 _ODDS = 2.0 ** np.arange(-9, 5)
+# Each has as much of the capital: large ones win where rows are few, small ones where they are many.
 _STAKES = _ODDS / (1.0 + _ODDS)
-"""Each has as much of the capital: large ones win where rows are few, small ones where they are many."""
 _STEPS = 2048  # to 1, of the means that are looked at
 _AT_ONCE = 1024  # segments
 

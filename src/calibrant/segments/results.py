@@ -290,8 +290,8 @@ def _be(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
+# Segments that are told one by one.
 MOST = 20
-"""Segments that are told one by one."""
 _CLIP = 1e-40
 _HALF = 0.5  # an outcome, as predicted, at either end of a segment: its line stays finite where outcomes are all alike
 

@@ -30,10 +30,10 @@ from calibrant.sketch.groups import Groups
 from calibrant.tables.features import TESTED, Featured, code_name, in_blocks
 from calibrant.tables.frames import OpenedFrame
 
+# Cells of predictions.
 RESOLUTION = 64
-"""Cells of predictions."""
+# Groups of a block: combinations of values of its features, times cells of predictions.
 MOST_GROUPS = 2**19
-"""Groups of a block: combinations of values of its features, times cells of predictions."""
 _SUMS = [
     sketching.COUNT,
     sketching.ONES,
