@@ -20,6 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted, known_rows
 from calibrant.inference.bounds.gate import GateResult, asked, calibration_gate, calibration_gate_on_sample
 from calibrant.kernels import sketching
+from calibrant.segments import catalogue as say
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import (
     FollowedRows,
@@ -33,7 +34,6 @@ from calibrant.segments.candidates import (
 from calibrant.segments.evidence import Totals, totals_of
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, Search
-from calibrant.segments.results import few_known_in_words, weightless_in_words
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
 from calibrant.segments.sums import RESOLUTION, CellBlock, Summed, TailSearch, summed_again, summed_to_search
 from calibrant.tables.table import Table
@@ -318,7 +318,7 @@ class BoundedSegment(Result):
         proved = in_points(in_short(self.proved, ROUND_FLOOR))
         least = f", at least {proved} in the population" if self.proved > 0.0 else ""
         mean = f"{in_points(in_short(abs(self.bias)))} {way} on these rows{least}"
-        error = f"off in a part of their range, on average {mean}" if self.in_part else mean
+        error = say.PART_OFF.format(mean=mean) if self.in_part else mean
         return f"{self.name}: predictions are {error} ({rows}, p = {self.pvalue:.2g})"
 
 
@@ -396,28 +396,25 @@ class BoundedSegments(Result):
         most = min(self.max_depth, len(self.features))
         made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
         made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
-        made += f" ({few_known_in_words(self.few_known)})" if self.few_known else ""
-        made += f" ({weightless_in_words(self.weightless)})" if self.weightless else ""
+        made += f" ({say.few_known_in_words(self.few_known)})" if self.few_known else ""
+        made += f" ({say.weightless_in_words(self.weightless)})" if self.weightless else ""
         of, limit = f"{counted(self.n_tested, 'segment')} {made}", in_points(asked(self.max_distance))
         if self.verdict == "beyond":
-            be = "is" if self.n_beyond == 1 else "are"
-            verdict = f"beyond {limit}: {self.n_beyond:,} of {of} {be} proved so"
+            verdict = f"beyond {limit}: {self.n_beyond:,} of {of} {say.be(self.n_beyond)} proved so"
             return f"{verdict}. {_told(self.beyond, self.n_beyond)}"
         if self.verdict == "undecided":
             verdict = f"undecided about {limit}: none of {of} is proved beyond it"
             if self.untested is not None:
-                return f"{verdict}, and none can be tested: {self.untested}"
-            be = "is" if self.n_undecided == 1 else "are"
-            off = f"{self.n_undecided:,} {be} off by more than noise and not proved within"
+                return say.UNTESTED.format(verdict=verdict, why=self.untested)
+            off = say.NOT_WITHIN.format(n=self.n_undecided, be=say.be(self.n_undecided))
             return f"{verdict}, but {off}. {_told(self.undecided, self.n_undecided)}"
         proved = self.largest.proved
         least = in_points(in_short(proved, ROUND_FLOOR))
-        rest = f"; the largest mean error that is proved is {least}, {self.largest.name}"
+        rest = say.LARGEST.format(least=least, name=self.largest.name)
         none = f"none of {of} is proved beyond {limit}{rest if proved > 0.0 else ''}"
         if self.provable >= 1.0:
-            return f"{none}. At least half of these segments are so small that no error could have been proved."
-        size = f"an error below about {in_points(in_short(self.provable))} could not have been proved"
-        return f"{none}. At least half of these segments are so small that {size}."
+            return say.NO_ERROR_PROVED.format(none=none)
+        return say.NONE_BELOW.format(none=none, size=in_points(in_short(self.provable)))
 
 
 def _told(segments: tuple[BoundedSegment, ...], n: int) -> str:

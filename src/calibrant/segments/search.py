@@ -22,6 +22,7 @@ from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import FeatureLots, FollowedRows, SegmentCandidates, form, units_of, weightless
+from calibrant.segments.catalogue import NOT_FITTED
 from calibrant.segments.evidence import Totals, holm, totals_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
@@ -168,7 +169,7 @@ def find_in_rows(
             tuple(zip(*pair, strict=True)) for pair in zip(candidates.chosen, candidates.values, strict=True)
         ),
         impossible=impossible_rows(rows),
-        premise=f"{rows.premise}, and predictions were not fitted to them",
+        premise=f"{rows.premise}, and {NOT_FITTED}",
         n_groups=rows.n_groups if followed is None else followed.n_groups,
         few_known=candidates.few_known,
         weightless=weightless(rows, features, min(search.max_depth, len(features)), search.min_rows, followed),

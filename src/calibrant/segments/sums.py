@@ -21,6 +21,7 @@ from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.inference.testing.result import ImpossibleRows, contradicted
 from calibrant.kernels import sketching
 from calibrant.segments.candidates import LEAST_INFORMATION, refines, shape_of, too_few_rows, too_many, values_of
+from calibrant.segments.catalogue import NOT_FITTED
 from calibrant.segments.evidence import SHARES, Stated, Totals, holm, reached_by_noise, segment_tails, stated
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.request import MOST_SEGMENTS, Search
@@ -332,7 +333,7 @@ def found_in_sums(
             tuple(zip(*pair, strict=True)) for pair in zip(candidates.chosen, candidates.values, strict=True)
         ),
         impossible=_impossible(blocks),
-        premise=f"{INDEPENDENT}, and predictions were not fitted to them",
+        premise=f"{INDEPENDENT}, and {NOT_FITTED}",
     )
 
 
