@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from scipy.optimize import brentq
 
+from calibrant.decisions import catalogue as say
 from calibrant.decisions.cases import Cases, drawing
 from calibrant.decisions.line import LogitLine
 from calibrant.door.arguments import check_level
@@ -100,7 +101,7 @@ class CalibrationBelt(Result):
             ranges = [f"{self.prediction[a]:.3g} to {self.prediction[b - 1]:.3g}" for a, b in edges.reshape(-1, 2)]
             if ranges:
                 parts.append(f"{what} from {' and from '.join(ranges)}")
-        claim = f"predictions are {' and '.join(parts)}" if parts else "nowhere does it leave the diagonal"
+        claim = f"predictions are {' and '.join(parts)}" if parts else say.ON_DIAGONAL
         return (
             f"Calibration belt of degree {self.degree} (p = {self.pvalue:.3g}): with {confidence(self.level)} "
             f"confidence {claim} ({counted(self.n_rows, 'row')})."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from scipy.optimize import brentq
 
+from calibrant.decisions import catalogue as say
 from calibrant.decisions.cases import Cases, drawing, expected_weights, weight_shift
 from calibrant.decisions.flexible import smoothed
 from calibrant.decisions.line import (
@@ -139,12 +140,10 @@ class ClinicalCalibration(Result):
             low, high = estimate.interval
             lines.append(f"{name:28}{estimate.value:9.4f}   {low:.4f} to {high:.4f}")
         if self.few_groups is not None:
-            lines.append(f"{self.few_groups}: the curve and what follows the intercept have no interval but 0 to 1.")
+            lines.append(say.FEW_GROUPS.format(few=self.few_groups))
         if self.rows_left_out:
-            wrong = (
-                f", {self.rows_contradicted:,} of them contradicted by the outcome" if self.rows_contradicted else ""
-            )
-            lines.append(f"{counted(self.rows_left_out, 'prediction')} of exactly 0 or 1 left out of the line{wrong}.")
+            wrong = say.CONTRADICTED.format(n=self.rows_contradicted) if self.rows_contradicted else ""
+            lines.append(say.CERTAIN.format(predictions=counted(self.rows_left_out, "prediction"), wrong=wrong))
         return "\n".join(lines)
 
     def _table(self) -> Any:
@@ -173,8 +172,7 @@ def _verdict(panel: ClinicalCalibration) -> str:
     if panel.faults:
         return f"Predictions are {' and '.join(panel.faults)}."
     alone = _faults(panel.in_the_large, panel.calibration_slope)
-    why = ", since the two are tested together" if any(alone) else ""
-    return f"Neither level nor slope is proved wrong{why}."
+    return say.NOT_WRONG.format(why=say.TOGETHER if any(alone) else "")
 
 
 def _faults(large: Estimate, slope: Estimate) -> tuple[str, str]:
