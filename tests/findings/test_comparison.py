@@ -16,7 +16,7 @@ from calibrant.drift.monitor import MonitorReading
 from calibrant.drift.periods import Period
 from calibrant.findings import comparison
 from calibrant.findings.comparison import compare
-from calibrant.findings.words import periods_in_words
+from calibrant.findings.word_catalogue import periods_in_words
 from tests.inference.test_items import questions
 
 pytestmark = pytest.mark.usefixtures("one_database")

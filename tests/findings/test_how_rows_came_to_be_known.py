@@ -22,7 +22,7 @@ from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
-from calibrant.findings.actions import code
+from calibrant.findings.action_catalogue import code
 from calibrant.findings.comparison import compare
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest

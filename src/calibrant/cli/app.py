@@ -26,7 +26,8 @@ from calibrant.cli.options import (
 from calibrant.door.errors import InputError
 from calibrant.door.request import AuditRequest, Listener, Request, refuse_idle
 from calibrant.exits import Leave, explained, show, tell
-from calibrant.gate.request import GATE, GateRequest
+from calibrant.gate.catalogue import GATE
+from calibrant.gate.request import GateRequest
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.findings.decision import State, decide, rejected, stakes
-from calibrant.findings.words import NO_TRIALS
+from calibrant.findings.word_catalogue import NO_TRIALS
 from calibrant.lazily import MissingLibraryError, optional
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome
 from calibrant.recalibration.gain import RecalibrationGain

@@ -38,7 +38,7 @@ from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit
-from calibrant.findings.words import proved
+from calibrant.findings.word_catalogue import proved
 from calibrant.inference.bounds.draws import AnyDraws, Draws, draws_of
 from calibrant.inference.bounds.population import teach
 from calibrant.kernels.sums import compensated_sum, dot

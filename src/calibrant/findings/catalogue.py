@@ -12,7 +12,7 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
 from calibrant.door.premises import VARY
 from calibrant.door.values import ReadOnly, counted, known_rows
-from calibrant.findings.actions import action_line, every_time, more_groups, to_repair, what_bounds
+from calibrant.findings.action_catalogue import action_line, every_time, more_groups, to_repair, what_bounds
 from calibrant.findings.decision import (
     Action,
     Answer,
@@ -31,7 +31,7 @@ from calibrant.findings.decision import (
     stakes,
 )
 from calibrant.findings.regions import SAID, Places, of_no_use, rates_in_words, two_rates
-from calibrant.findings.words import (
+from calibrant.findings.word_catalogue import (
     LABELS,
     NO_TRIALS,
     found_in_words,

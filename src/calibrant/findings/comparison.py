@@ -18,13 +18,13 @@ from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.values import counted, in_a_row
-from calibrant.findings.actions import DO, short_action, to_repair
+from calibrant.findings.action_catalogue import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups, few_groups_err, has_draws
 from calibrant.findings.matching import Match, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
-from calibrant.findings.words import number
+from calibrant.findings.word_catalogue import number
 from calibrant.inference.bounds.gate import least_in_short, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
 from calibrant.inference.comparison.items import IN_ORDER, Matching

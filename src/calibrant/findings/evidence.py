@@ -18,7 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
-from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_TRIALS
+from calibrant.findings.word_catalogue import CELLS_MIX_WEIGHTS, NO_TRIALS
 from calibrant.inference.bounds.draws import AnyDraws, Draws
 from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
 from calibrant.inference.bounds.population import PopulationBounds, bounds_from_sample

@@ -19,7 +19,7 @@ from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
-from calibrant.findings.words import number, proved
+from calibrant.findings.word_catalogue import number, proved
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.bounds.population import PopulationBounds
 from calibrant.lazily import MissingLibraryError, above

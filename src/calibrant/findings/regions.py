@@ -18,7 +18,7 @@ from calibrant.door.ends import Interval, in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.special import expit
 from calibrant.door.values import Result, counted
-from calibrant.findings.words import ends, percent, rate
+from calibrant.findings.word_catalogue import ends, percent, rate
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.gain import Direction
 

@@ -11,11 +11,11 @@ from calibrant.door.columns import NO_WEIGHT_THERE
 from calibrant.door.ends import in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import counted
-from calibrant.findings.actions import short_action
+from calibrant.findings.action_catalogue import short_action
 from calibrant.findings.catalogue import answer, sentences, state_in_words
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.record import AuditRecord, view
-from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, weightless
+from calibrant.findings.word_catalogue import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, weightless
 from calibrant.inference.bounds.gate import most_in_short
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
+from calibrant.gate import catalogue as say
 from calibrant.gate.request import GateRequest, Provenance
 from calibrant.gate.result import Check
 from calibrant.gate.table import loose_limit_of, named_as_in_table, perhaps_sampled_of, read_opened
@@ -461,11 +462,6 @@ def _digest(*columns: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-_SO_FAR = "--so-far, without FILE, says what is proved so far"
-_DISTINCT = f"--distinct says that they are other rows; {_SO_FAR}"
-_OTHER_NAME = f"other rows are taken with --distinct from a file of another name; {_SO_FAR}"
-
-
 def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> Check:
     """Add a table's rows to a state, alone with it, and say what all of them prove."""
     listener.stage("Waiting for the state")
@@ -626,7 +622,7 @@ class _Adding:
             again = next((file for file, each in self.table.file_prints.items() if each in self.gate.files), None)
             if again is not None:
                 problem = f"{again!r} was added to {state} before, and did not change since; nothing was added"
-                raise InputError("FILE", problem, allowed=_OTHER_NAME)
+                raise InputError("FILE", problem, allowed=say.OTHER_NAME)
             return
         first = self.gate.held[begun.sources[0]]
         same_path = first.path is not None and first.path == self.origin.path
@@ -640,11 +636,9 @@ class _Adding:
             ways += f"if all {counted(n_rows, 'row')} are new: --distinct"
             raise InputError("FILE", f"{self.file} {known}, {why}", allowed=ways)
         self.listener.premise("n_before", begun.count)
-        new = n_rows - begun.count
-        self.listener.note(
-            f"{self.file} begins with {counted(begun.count, 'row')} that {state} has: only the {counted(new, 'row')} "
-            f"after {'it' if begun.count == 1 else 'them'} {'is' if new == 1 else 'are'} added."
-        )
+        known, new = (counted(n, "row") for n in (begun.count, n_rows - begun.count))
+        words = {"them": "it" if begun.count == 1 else "them", "are": "is" if n_rows - begun.count == 1 else "are"}
+        self.listener.note(say.NEW_ROWS.format(file=self.file, rows=known, state=state, new=new, **words))
 
     def _all_there(self, n_rows: int, *, certain: bool, same_path: bool) -> InputError:
         rows, state = counted(n_rows, "row"), repr(str(self.state))
@@ -652,7 +646,9 @@ class _Adding:
         if not certain:
             message = f"the {rows} of {self.file} are equal to rows that {state} has, too few events to tell a copy "
             message += "from a new batch"
-        return InputError("FILE", f"{message}; nothing was added", allowed=_OTHER_NAME if same_path else _DISTINCT)
+        return InputError(
+            "FILE", f"{message}; nothing was added", allowed=say.OTHER_NAME if same_path else say.DISTINCT
+        )
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
@@ -664,10 +660,10 @@ class _Adding:
             if problem.overlap is not None and problem.overlap.how == "copy":
                 n_rows, certain = problem.overlap.count, problem.overlap.certain
                 raise self._all_there(n_rows, certain=certain, same_path=self.request.distinct) from None
-            message, ways = f"{self.file} and {state}: {problem.problem}", _DISTINCT
+            message, ways = f"{self.file} and {state}: {problem.problem}", say.DISTINCT
             if problem.overlap is not None and problem.overlap.how == "share" and problem.overlap.certain:
                 message = f"about {counted(problem.overlap.count, 'row')} of {self.file} are already in {state}"
-                ways = f"give only its new rows; {_DISTINCT}"
+                ways = f"give only its new rows; {say.DISTINCT}"
             raise InputError("FILE", f"{message}; nothing was added", allowed=ways) from None
         except OtherPopulationError as problem:
             message = f"{self.file} and {state} cannot be one population ({problem.ends}): predictor, data or label "

@@ -26,7 +26,7 @@ from calibrant.findings.faults import refuse_own_columns, roles_of, said_of
 from calibrant.findings.matching import Source, match_found, match_given, others_in_words
 from calibrant.findings.population import Size, in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
-from calibrant.findings.words import weightless
+from calibrant.findings.word_catalogue import weightless
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated

@@ -28,7 +28,8 @@ from calibrant.findings.tables import (
     kinds_of,
     read_rows,
 )
-from calibrant.findings.words import LABELS, not_looked_at, one_outcome
+from calibrant.findings.word_catalogue import LABELS, not_looked_at, one_outcome
+from calibrant.gate import catalogue as say
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Asides, Check
 from calibrant.inference.bounds.draws import read_draws, weighing_of
@@ -41,10 +42,6 @@ from calibrant.sketch.bounds import draws_of_cells, gate_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import table as tables
 from calibrant.tables.columns import may_hold_weights
-
-_BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
-_LEFT_OUT = "or leave them out with --unweighted (rows sampled by outcome need --sampling-fractions as well)"
-
 
 # Rows, or their sums in cells where they are too many to be read.
 Read = tables.Columns | CalibrationSketch
@@ -83,7 +80,7 @@ def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: G
     can = not classes and all(each is None for each in alone)
     listener.premise("not_looked_at", rest)
     listener.premise("searchable", can)
-    listener.hint(f"{not_looked_at(rest)}{'; --find all gates the segments that they make' if can else ''}.")
+    listener.hint(f"{not_looked_at(rest)}{say.FIND_ALL if can else ''}.")
 
 
 def of_units(table: tables.Table, request: GateRequest) -> GateRequest:
@@ -166,8 +163,8 @@ def _say_independent(table: tables.Table, used: Iterable[str], request: GateRequ
         listener.premise("ways_to_group", ways)
         if request.anytime is not None or request.baseline is not None:
             option = "baseline" if request.anytime is None else "anytime"
-            ways = f"gate all rows without --{option}, which takes no groups, and {ways}"
-        listener.hint(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
+            ways = say.NO_GROUPS_BESIDE.format(option=option, ways=ways)
+        listener.hint(say.INDEPENDENT.format(name=name, ways=ways))
 
 
 def _summed(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
@@ -191,7 +188,7 @@ def _top_label(
     refuse_own_columns(read.names | {f"y_prob ({name})": name for name in class_columns}, groups=[request.groups])
     say_guessed(read.names, (*read.guessed, "y_prob"), listener.note)
     listener.premise("top_label", True)
-    listener.hint(f"Of the {len(class_columns)} classes the top label is gated: was the most probable class right?")
+    listener.hint(say.TOP_LABEL.format(n=len(class_columns)))
     listener.premise("columns", read.names)
     if request.groups is None:
         _say_independent(table, [*read.names.values(), *class_columns], request, listener)
@@ -399,7 +396,9 @@ def _refuse_weights(table: tables.Table, request: GateRequest, class_columns: li
         if "sample_weight" not in names:
             return
         reason = f"column {names['sample_weight']!r} holds weights"
-    raise InputError("max_weight", f"{reason}, and the proof needs a bound on them", allowed=f"{_BOUNDED}; {_LEFT_OUT}")
+    raise InputError(
+        "max_weight", f"{reason}, and the proof needs a bound on them", allowed=f"{say.BOUNDED}; {say.LEFT_OUT}"
+    )
 
 
 def _refuse_two_classes(columns: list[str] | None) -> None:

@@ -16,13 +16,13 @@ from markupsafe import Markup, escape
 
 from calibrant.decisions.murphy import acting_from, threshold_in_words
 from calibrant.door.ends import as_points, at_least, confidence, in_points, in_short, outwards
-from calibrant.findings.actions import code, what_to_do
+from calibrant.findings.action_catalogue import code, what_to_do
 from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison, uses_seed
 from calibrant.findings.decision import blamed, has_draws
 from calibrant.findings.results import Audit
-from calibrant.findings.words import (
+from calibrant.findings.word_catalogue import (
     enough,
     number,
     percent,

@@ -14,11 +14,11 @@ import numpy as np
 
 from calibrant.door.ends import at_least, confidence, outwards
 from calibrant.door.values import counted, known_rows
-from calibrant.findings.actions import code, what_to_do
+from calibrant.findings.action_catalogue import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing
 from calibrant.findings.decision import has_draws, rejected
 from calibrant.findings.results import Audit
-from calibrant.findings.words import (
+from calibrant.findings.word_catalogue import (
     NO_REGION,
     NOT_TESTED,
     enough,

@@ -23,7 +23,7 @@ from calibrant.findings.decision import (
     since,
     split_by_alarm,
 )
-from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
+from calibrant.findings.word_catalogue import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
 from calibrant.inference.bounds.gate import asked, most_in_short, rows_to_collect
 from calibrant.inference.bounds.tally import rounded_rows
 from calibrant.recalibration.choose import falls_to, level_and_slope

@@ -11,6 +11,7 @@ from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.columns import NO_WEIGHT_THERE
 from calibrant.door.ends import at_least, at_most, confidence, in_points, in_short, outwards, range_decimals
 from calibrant.door.values import counted, known_rows
+from calibrant.segments.catalogue import be, explaining
 from calibrant.segments.request import MIN_ROWS
 
 if TYPE_CHECKING:
@@ -179,8 +180,8 @@ def segments_in_words(
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
         return f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)
-    be = f"{off:,} are" if off > 1 else "1 is" if off else "none is"
-    sentence = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {be} off by more than noise"
+    some = f"{off:,} {be(off)}" if off else "none is"
+    sentence = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {some} off by more than noise"
     if not off:
         return f"{sentence}."
     errs = [segment for segment in segments if segment.reject]
@@ -226,20 +227,21 @@ def found_in_words(segments: FoundSegments, above: str | None = None) -> str:
     )
     if not any(each.conditions for each in segments.segments):
         return f"{searched}, none differs from the rest beyond chance: predictions are {first} ({p})."
-    be = "is" if segments.n_beyond == 1 else "are"
     more = "".join(f"; {each}" for each in others)
     least = len(segments.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
     other = _other_way(segments.segments)
     more += "" if other is None else f", such as {other.words}"
     few = _few_that_explain(segments, other, above)
-    return f"{searched}, {segments.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
+    return (
+        f"{searched}, {segments.n_beyond:,} {be(segments.n_beyond)} off by more than noise{few}: {first} ({p}){more}."
+    )
 
 
 def _few_that_explain(segments: FoundSegments, other: FoundSegment | None, above: str | None) -> str:
     """How many of the segments explain the rest, and of which rows the errors of those in the sentence are."""
     n_listed = len(segments.segments)
-    few = f"; {n_listed} of them explain{'s' * (n_listed == 1)} the others" if segments.n_beyond > n_listed else ""
+    few = explaining(n_listed, segments.n_beyond)
     if n_listed == 1:
         return few
     shown = (*segments.segments[:_TOLD], *(() if other is None else (other,)))
