@@ -18,6 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.values import counted, in_a_row
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.action_catalogue import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups, few_groups_err, has_draws
@@ -78,7 +79,7 @@ class Comparison(Finding):
             return *ranks, *self._differing(), self._advice()
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
-            return f"The {which} were not compared row by row: {self.not_compared}.", self._advice()
+            return say.NOT_COMPARED.format(which=which, why=self.not_compared), self._advice()
         first, second = self.names
         result, low, high = self.result, *self.result.interval
         sure = f"{confidence(result.level)} confidence"
@@ -97,7 +98,7 @@ class Comparison(Finding):
         least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
         if self._moves(better) > self._moves(worse):
             return (
-                f"{first} and {second} cannot be ranked{rows}: it depends on the measure.",
+                say.NOT_RANKED.format(first=first, second=second, rows=rows),
                 self._far((better, worse), sure),
                 f"{_SMOOTH} {better} is better by {in_points(in_short(abs(result.statistic)))}, "
                 f"likely {as_points(least)} to {as_points(most)} ({sure}).",
@@ -137,7 +138,7 @@ class Comparison(Finding):
         if not pairs.better or self._moves(best) <= self._moves(nearest):
             return ()
         least = in_points(in_short(self._moves(nearest)))
-        return (f"By distance {nearest} is best: its predictions would have to move least ({least}).",)
+        return (say.NEAREST.format(name=nearest, least=least),)
 
     def _distance(self, name: str) -> str:
         """An estimate with its interval where an error is proved, else the most that may hide."""
@@ -166,9 +167,9 @@ class Comparison(Finding):
             before = [f"use {better}, or {before[0]}"]
         if few:
             alone = level_and_slope(classes=self.audits[0].classes is not None)
-            before.append(f"collect rows of more groups; until then {alone} of {in_a_row(few)}")
+            before.append(say.UNTIL_THEN.format(alone=alone, names=in_a_row(few)))
         if unseen:
-            before.append(f"collect rows of more groups before you rely on {in_a_row(unseen)}")
+            before.append(say.MORE_GROUPS.format(names=in_a_row(unseen)))
         return f"{DO if before else ''}{'; '.join([*before, *fine, *other])}."
 
     @property
@@ -256,14 +257,14 @@ def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]
     if len(beaten) == len(ranked) - 1:
-        return f"{best} is better calibrated than all others{on} ({sure}).", sentence
+        return say.BETTER_THAN_ALL.format(best=best, on=on, sure=sure), sentence
     if not pairs.better:
-        return f"None of the {len(ranked)} is proved better calibrated than another{on}.", sentence
+        return say.NONE_BETTER.format(n=len(ranked), on=on), sentence
     better: dict[str, list[str]] = {}
     for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
         better.setdefault(first, []).append(second)
     proved = "; ".join(f"{first} is better calibrated than {in_a_row(those)}" for first, those in better.items())
-    return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", sentence
+    return say.NONE_BEST.format(n=len(ranked)), f"Proved: {proved} ({sure}).", sentence
 
 
 def _parted(own_groups: IntArray | None, other_groups: IntArray | None) -> tuple[int, int | None] | None:
@@ -291,11 +292,8 @@ def _other_groups(names: Sequence[str], groups_of: Sequence[IntArray | None]) ->
             continue
         row, other = parted
         if other is None:
-            return f"one of {names[0]} and {name} has no groups"
-        return (
-            f"rows {row:,} and {other:,} are of one group in only one of {names[0]} and {name}. The test draws groups, "
-            "which must be the same of both: if rows are of the same items, copy one file's groups to the other"
-        )
+            return say.NO_GROUPS_IN_ONE.format(first=names[0], other=name)
+        return say.OTHER_GROUPS.format(row=row, second=other, first=names[0], other=name)
     return None
 
 
@@ -431,7 +429,7 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
         identity = identities(np.asarray(each[0], dtype=np.float64), np.asarray(each[1], dtype=np.float64))[0]
         assert identity.rows is not None
         if first_with.setdefault(identity.rows, name) is not name:
-            sentences.append(f"{first_with[identity.rows]} and {name} hold the very same outcomes and predictions.")
+            sentences.append(say.VERY_SAME.format(first=first_with[identity.rows], other=name))
     return sentences
 
 
@@ -447,17 +445,17 @@ def _unlike(rows: Sequence[Rows]) -> str | None:
 def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _SameRows, *, logs: bool) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
-        return "compare_calibration takes one probability per row, and these are probabilities of classes"
+        return say.OF_CLASSES
     known = [each for each in same.rows if each is not None]
     if len(known) < len(names):
-        return "that takes single, unweighted rows with outcomes 0 or 1"
+        return say.NOT_SINGLE
     if any(audit.n_excluded for audit in audits):
-        return "bad rows were left out, so the other rows may not be the same"
+        return say.BAD_ROWS
     unlike = None if same.n_items is not None else _unlike(known)
     if unlike is not None:
         alone = len(names) == 2 and all(each is None for each in same.groups)
-        others = "; calibrant gate FILE --baseline FILE compares other rows" if alone else ""
-        return f"{unlike}. If they are of the same items, say {ways_to_match(logs=logs)}{others}"
+        others = say.GATE_COMPARES if alone else ""
+        return say.SAY_ITEMS.format(unlike=unlike, ways=ways_to_match(logs=logs), others=others)
     parted = _other_groups(names, same.groups)
     if parted is not None:
         return parted

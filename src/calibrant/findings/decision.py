@@ -15,6 +15,7 @@ from calibrant.door.coding import condition, equalities
 from calibrant.door.ends import Interval, in_points
 from calibrant.door.values import ReadOnly, Result
 from calibrant.door.weights import SamplingFractions
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import Verdict, asked
 from calibrant.inference.testing.calibration import CalibrationTestResult
@@ -65,16 +66,15 @@ def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str |
     if limit <= usual and rarer > limit:
         return None
     which = f", {default_in_words(base_rate, mean_prediction)}" if usual < USUAL_LIMIT else ""
-    sentences = [f"The limit is looser than the default, {in_points(asked(usual))}{which}."] if limit > usual else []
+    sentences = [say.LOOSER.format(usual=in_points(asked(usual)), which=which)] if limit > usual else []
     if rarer <= limit:
-        constant = f"predicting {0 if base_rate < 0.5 else 1} everywhere would be within the limit"
-        sentences.append(f"The rarer outcome has a rate of {rarer:.2g}: {constant}.")
+        sentences.append(say.CONSTANT_WITHIN.format(rarer=rarer, constant=0 if base_rate < 0.5 else 1))
     return " ".join(sentences)
 
 
 def default_in_words(base_rate: float, mean_prediction: float) -> str:
     """What the default is a tenth of, where it is less than 0.02."""
-    return f"a tenth of the rarer outcome's {_rarer(base_rate, mean_prediction)[1]} rate"
+    return say.TENTH.format(rate=_rarer(base_rate, mean_prediction)[1])
 
 
 def _rarer(base_rate: float, mean_prediction: float) -> tuple[float, str]:
@@ -532,12 +532,8 @@ def disagreement(audit: AuditRecord) -> str | None:
     (first, by_name), more = apart[0], len(apart) - 1
     others = f" (and {more:,} more)" if more else ""
     one, other = ("by name", "in the search") if by_name else ("in the search", "by name")
-    few, level = f"{100.0 * audit.level:g}%", f"{audit.level:g}"
-    return (
-        f"{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule. "
-        f"By name at most {few} of the segments called off are expected to be false alarms. In the search the chance "
-        f"that any calibrated one is called off is at most {level}."
-    )
+    few = f"{100.0 * audit.level:g}%"
+    return say.DISAGREE.format(first=first, others=others, one=one, other=other, few=few, level=audit.level)
 
 
 def _proved(segments: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str], bool]:

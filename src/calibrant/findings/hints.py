@@ -17,6 +17,7 @@ from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Followed, left_out
 from calibrant.door.request import CalibrationRequest, Listener
 from calibrant.door.values import counted
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.faults import roles_of
 from calibrant.segments.request import EVERY, Search
 from calibrant.tables.columns import (
@@ -52,18 +53,17 @@ def hints_of(
 
 def _models(table: Table, used: Collection[str], request: CalibrationRequest) -> str | None:
     """That rows may be of several models, one below the other."""
-    own = "give each model a file of its own"
     for name in model_columns(table.columns):
         n_values, _ = _counts(table, name)
         if name in used or not 2 <= n_values <= _MOST_MODELS:
             continue
         alone = any(getattr(request, each, None) is not None for each in ("anytime", "max_regret"))
         by = "" if alone else f', or say --by {name} (in Python by="{name}")'
-        return f"If column {name} says which model predicted a row, {own}{by}."
+        return say.PERHAPS_MODELS.format(name=name, own=say.OWN_FILE, by=by)
     for name in perhaps_groups(table.columns, used)[1]:  # ids, but of nobody and no place that has several rows
         n_values, times = _counts(table, name)
         if n_values >= 2 and 2 <= times <= _MOST_MODELS:
-            return f"Each value of {name} stands in exactly {times} rows. If these are of {times} models, {own}."
+            return say.TIMES_EACH.format(name=name, times=times, own=say.OWN_FILE)
     return None
 
 
@@ -96,11 +96,8 @@ def _are_calendar_years(time: FloatArray) -> bool:
 
 def if_followed(time: str, event: str, lead: str = "") -> str:
     """A hint if one column may say how long rows were followed, and the other how that ended."""
-    if tells_censoring(event):
-        made = f"make a column of 1 - {event}, and name it with --event beside --time {time} --horizon T"
-        return f"If column {time} says how long rows were followed, {lead}{made} (in Python event, time, horizon)."
-    give = f"give --time {time} --event {event} --horizon T (in Python time, event, horizon)"
-    return f"If column {time} says how long rows were followed, {lead}{give}."
+    ways = (say.OTHER_EVENT if tells_censoring(event) else say.TIME_AND_EVENT).format(time=time, event=event)
+    return say.PERHAPS_FOLLOWED.format(time=time, lead=lead, ways=ways)
 
 
 def _numbers(table: Table, name: str) -> FloatArray | None:
@@ -129,7 +126,6 @@ def _strata(
         return None
     within = [table.ranks(name, "strata") for name in followed.strata]
     found = columns_of_leaving(time, event, followed.horizon, values, within)
-    sooner = f"Rows leave sooner at some values of {', '.join(found)}"
     for end in range(len(found), 0, -1):
         strata = np.column_stack([*within, *(values[name] for name in found[:end])])
         try:
@@ -139,10 +135,12 @@ def _strata(
         several = [*request.strata, *found[:end]]
         python = ", ".join(f'"{name}"' for name in several)
         python = python if len(several) == 1 else f"[{python}]"
-        sooner = f"Rows leave sooner at some values of {', '.join(found[:end])}"
-        return f"{sooner} than at others: say --strata {','.join(several)} (in Python strata={python})."
-    early = f"too few of some are followed to {followed.horizon:g}"
-    return f"{sooner}, and {early}. Take an earlier horizon, and name {found[0]} (strata)." if found else None
+        sooner = say.LEAVE_SOONER.format(names=", ".join(found[:end]))
+        return sooner + say.SAY_STRATA.format(several=",".join(several), python=python)
+    if not found:
+        return None
+    sooner = say.LEAVE_SOONER.format(names=", ".join(found))
+    return sooner + say.TOO_FEW_FOLLOWED.format(horizon=followed.horizon, name=found[0])
 
 
 def _perhaps_strata(
@@ -160,7 +158,7 @@ def say_excluded(n_rows: int, listener: Listener) -> None:
     listener.premise("n_excluded", n_rows)
     if n_rows:
         what = "is null, no number" if n_rows == 1 else "are null, no numbers"
-        listener.note(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")
+        listener.note(say.LEFT_OUT.format(rows=counted(n_rows, "row"), what=what))
 
 
 def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:

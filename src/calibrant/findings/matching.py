@@ -13,6 +13,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.values import counted
+from calibrant.findings import word_catalogue as say
 from calibrant.inference.comparison.items import IN_ORDER, Matching, compared_ids, matched
 from calibrant.tables.columns import item_columns
 from calibrant.tables.table import Table
@@ -109,12 +110,12 @@ def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
         for ids in shared_ids(sources[0], other):
             said = ids.conflict((sources[0].name, other.name))
             if said is not None and ids.column is None:
-                return said, "leave out --items, and documents are matched"
+                return said, say.DOCUMENTS
             if said is not None:
-                return said, f"say --items {ids.column}; if it tells no items, leave it out of one file"
+                return said, say.OR_NO_ITEMS.format(column=ids.column)
         said = _conflict_of_repeated(sources[0], other)
         if said is not None:
-            return said, "put rows in one order, or give each item an id of its own and say --items COLUMN"
+            return said, say.OWN_IDS
     return None
 
 
@@ -165,11 +166,11 @@ class Match:
         files, n_rows = f"{', '.join(names[:-1])} and {names[-1]}", self.others[0].place.size
         rows = f"all {counted(n_rows, 'row')} of each of {files}"
         if self.how == IN_ORDER:
-            why = "as was said (items)" if self.by_user else "for outcomes are the same row by row"
-            return f"Rows were matched in order, {why}: {rows}."
+            why = "as was said (items)" if self.by_user else say.BY_OUTCOMES
+            return say.IN_ORDER.format(why=why, rows=rows)
         by = "documents of the logs" if self.how is None else f"column {self.how}"
         said = f"Rows were matched by {by}: {rows}."
-        return f"{said} Those of one {self.how} follow one another alike, and are a group." if self.repeated else said
+        return said + (say.REPEATED.format(how=self.how) if self.repeated else "")
 
 
 def match_rows(
@@ -193,7 +194,7 @@ def match_rows(
     if conflict is None:
         return match, None
     said, ways = conflict
-    return None, f"outcomes are the same row by row, but {said}. {ways[0].upper()}{ways[1:]}"
+    return None, say.ORDER_CONFLICT.format(why=said, ways=f"{ways[0].upper()}{ways[1:]}")
 
 
 def match_given(sources: Sequence[Source], sizes: Sequence[int], items: str) -> Match:
@@ -258,10 +259,9 @@ def _by_ids(sources: Sequence[Source], sizes: Sequence[int], column: str | None,
 
 def ways_to_match(*, logs: bool) -> str:
     """What to say where rows are of the same items; a log has no columns."""
-    return f"--items '{IN_ORDER}'" if logs else f"--items COLUMN, a column of ids, or --items '{IN_ORDER}'"
+    return f"--items '{IN_ORDER}'" if logs else say.COLUMN_OF_IDS.format(in_order=IN_ORDER)
 
 
 def others_in_words(name: str, *, logs: bool) -> str:
     """That rows of a baseline are taken as others than FILE's, and what to say where they are not."""
-    ways = ways_to_match(logs=logs)
-    return f"Rows of {name} are taken as others than those of FILE. If both are of the same items, say {ways}."
+    return say.OTHER_ROWS.format(name=name, ways=ways_to_match(logs=logs))

@@ -18,6 +18,7 @@ from calibrant.door.ends import Interval, in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.special import expit
 from calibrant.door.values import Result, counted
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.word_catalogue import ends, percent, rate
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.gain import Direction
@@ -172,8 +173,8 @@ SAID = {
 }
 # What it is to predict that class with too much, and with too little.
 _TOP = {
-    "too high": "Too confident of the likeliest class",
-    "too low": "Not confident enough of the likeliest class",
+    "too high": say.TOO_CONFIDENT,
+    "too low": say.TOO_LITTLE,
 }
 _SIDES = {"too low": "low", "too high": "high"}
 _LARGE = 0.1  # of the largest error of a range: less is no example
@@ -224,7 +225,7 @@ class Places:
         """The direction and the examples; without a direction the places that are clear."""
         if self.direction is None:
             if not examples:
-                return "Not calibrated, though no range of predictions stands out."
+                return say.NO_RANGE
             near = [f"too {each.direction} {self._near(each)}" for each in examples]
             return f"{'; '.join(near).capitalize()}. {self._others(examples)}"
         way = f"Slightly {self.way[0].lower()}{self.way[1:]}" if slightly else self.way
@@ -234,12 +235,12 @@ class Places:
         """Which way predictions err that are no example: as their ranges tell, and if these have nearly all."""
         others = [each for each in self.regions if each not in examples]
         if not others:
-            return "Which way other predictions err is not clear."
+            return say.OTHERS_NOT_CLEAR
         sides = {each.direction for each in others}
         if sum(each.share for each in self.regions) > _MOST:
             return "Other ranges err both ways." if len(sides) > 1 else f"Other ranges are too {min(sides)}."
         way = f"{'is' if len(others) == 1 else 'are'} too {min(sides)}" if len(sides) == 1 else "err, both ways"
-        return f"{counted(len(others), 'more range')} {way}. Which way the rest err is not clear."
+        return say.REST_NOT_CLEAR.format(ranges=counted(len(others), "more range"), way=way)
 
     @property
     def way(self) -> str:
@@ -250,11 +251,11 @@ class Places:
     def backwards(self) -> str:
         """That events are rarer where predictions are higher, with the clearest example."""
         wrong = [each for each in large_ones(self.regions) if (each.predicted - 0.5) * (each.estimate - 0.5) < 0.0]
-        where = "the higher the prediction, the rarer the event"
+        where = say.RARER
         if wrong:
             share, rows = _happens(rate(wrong[0].estimate), self.classes), counted(wrong[0].n_rows, self.unit)
             where = f"where {rate(wrong[0].predicted)} is predicted, {share} ({rows})"
-        return f"Backwards, as if yes and no were swapped: {where}."
+        return say.BACKWARDS.format(where=where)
 
     def _for_example(self, examples: tuple[Region, ...]) -> str:
         """The clearest place, and for two-sided faults the clearest on the other side."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.door.ends import Bracket
 from calibrant.door.values import counted
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.inequalities import above_interval_error
 from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.regions import Region
@@ -21,8 +22,6 @@ from calibrant.sketch.bounds import ARITHMETIC, Moments, error_bound, error_boun
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.table import Table
 
-_POOLED = "and pooled rows do not tell more"
-
 
 def _measures_of_rows(
     on_cells: Mapping[str, MeasureValue], bounds: Mapping[str, float | None], cells: Moments, lower_distance: Bracket
@@ -32,10 +31,9 @@ def _measures_of_rows(
     for name, measure in on_cells.items():
         bound = bounds.get(name)
         if bound is None:
-            why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
-            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
+            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or say.NOT_PROVED)
         else:
-            sentence = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
+            sentence = say.WITHIN.format(sentence=measure.sentence, bound=at_most(bound))
             measures[name] = replace(measure, sentence=sentence)
     name = "lower_calibration_distance"
     if measures[name].value is None:
@@ -46,7 +44,7 @@ def _measures_of_rows(
         attained = on_cells[name].value
         if attained is not None:
             above = min(above, interval_error_above(attained, cells))
-        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), _POOLED)
+        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), say.POOLED)
     return measures
 
 
@@ -80,7 +78,7 @@ def with_bounds(
     lower_distance = _widened(audit.ties.lower_distance_bracket, displacement)
     measures = _measures_of_rows(audit.measures, bounds, cells, lower_distance)
     smooth = error_bound("smooth_calibration_error", sample, cells)
-    of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
+    of_cells = say.OF_CELLS if np.any(cells.high > cells.low) else ""
     population = audit.population
     if everything and population is None and sample.binary and (draws is not None or not audit.weighted):
         distance = _widened(audit.ties.lower_distance_bracket, displacement)
@@ -105,7 +103,7 @@ def with_bounds(
 def road_of(table: Table, sketch: CalibrationSketch, cells: Moments) -> str:
     """Say how rows that were summed came here, and what that costs."""
     moved = at_most(error_bound("smooth_calibration_error", sketch.sample, cells))
-    cost = f"which moves the smooth calibration error by at most {moved}."
+    cost = say.COST_OF_CELLS.format(moved=moved)
     return f"{table.note(counted(sketch.n_rows, 'row'), counted(sketch.n_cells, 'cell'))}, {cost}"
 
 

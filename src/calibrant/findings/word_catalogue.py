@@ -35,6 +35,87 @@ NO_SEGMENT_TESTED = "nothing was drawn again, or each has too few rows of an out
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions stands out."
 
+# Hints from columns.
+OWN_FILE = "give each model a file of its own"
+PERHAPS_MODELS = "If column {name} says which model predicted a row, {own}{by}."
+TIMES_EACH = "Each value of {name} stands in exactly {times} rows. If these are of {times} models, {own}."
+PERHAPS_FOLLOWED = "If column {time} says how long rows were followed, {lead}{ways}."
+OTHER_EVENT = (
+    "make a column of 1 - {event}, and name it with --event beside --time {time} --horizon T "
+    "(in Python event, time, horizon)"
+)
+TIME_AND_EVENT = "give --time {time} --event {event} --horizon T (in Python time, event, horizon)"
+LEAVE_SOONER = "Rows leave sooner at some values of {names}"
+SAY_STRATA = " than at others: say --strata {several} (in Python strata={python})."
+TOO_FEW_FOLLOWED = (
+    ", and too few of some are followed to {horizon:g}. Take an earlier horizon, and name {name} (strata)."
+)
+LEFT_OUT = "Left out {rows} that {what}, NaN or out of range."
+
+# Audits side by side.
+NOT_COMPARED = "The {which} were not compared row by row: {why}."
+NOT_RANKED = "{first} and {second} cannot be ranked{rows}: it depends on the measure."
+NEAREST = "By distance {name} is best: its predictions would have to move least ({least})."
+UNTIL_THEN = "collect rows of more groups; until then {alone} of {names}"
+MORE_GROUPS = "collect rows of more groups before you rely on {names}"
+BETTER_THAN_ALL = "{best} is better calibrated than all others{on} ({sure})."
+NONE_BETTER = "None of the {n} is proved better calibrated than another{on}."
+NONE_BEST = "None of the {n} is proved better than all others."
+NO_GROUPS_IN_ONE = "one of {first} and {other} has no groups"
+OTHER_GROUPS = (
+    "rows {row:,} and {second:,} are of one group in only one of {first} and {other}. The test draws groups, which "
+    "must be the same of both: if rows are of the same items, copy one file's groups to the other"
+)
+VERY_SAME = "{first} and {other} hold the very same outcomes and predictions."
+OF_CLASSES = "compare_calibration takes one probability per row, and these are probabilities of classes"
+NOT_SINGLE = "that takes single, unweighted rows with outcomes 0 or 1"
+BAD_ROWS = "bad rows were left out, so the other rows may not be the same"
+SAY_ITEMS = "{unlike}. If they are of the same items, say {ways}{others}"
+GATE_COMPARES = "; calibrant gate FILE --baseline FILE compares other rows"
+IN_ORDER = "Rows were matched in order, {why}: {rows}."
+BY_OUTCOMES = "for outcomes are the same row by row"
+REPEATED = " Those of one {how} follow one another alike, and are a group."
+ORDER_CONFLICT = "outcomes are the same row by row, but {why}. {ways}"
+DOCUMENTS = "leave out --items, and documents are matched"
+OR_NO_ITEMS = "say --items {column}; if it tells no items, leave it out of one file"
+OWN_IDS = "put rows in one order, or give each item an id of its own and say --items COLUMN"
+COLUMN_OF_IDS = "--items COLUMN, a column of ids, or --items '{in_order}'"
+OTHER_ROWS = "Rows of {name} are taken as others than those of FILE. If both are of the same items, say {ways}."
+
+# Where predictions err.
+NO_RANGE = "Not calibrated, though no range of predictions stands out."
+OTHERS_NOT_CLEAR = "Which way other predictions err is not clear."
+REST_NOT_CLEAR = "{ranges} {way}. Which way the rest err is not clear."
+RARER = "the higher the prediction, the rarer the event"
+BACKWARDS = "Backwards, as if yes and no were swapped: {where}."
+TOO_CONFIDENT = "Too confident of the likeliest class"
+TOO_LITTLE = "Not confident enough of the likeliest class"
+
+# The limit, the search beside segments by name, pooled rows and classes.
+LOOSER = "The limit is looser than the default, {usual}{which}."
+CONSTANT_WITHIN = (
+    "The rarer outcome has a rate of {rarer:.2g}: predicting {constant} everywhere would be within the limit."
+)
+TENTH = "a tenth of the rarer outcome's {rate} rate"
+DISAGREE = (
+    "{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule. By name at "
+    "most {few} of the segments called off are expected to be false alarms. In the search the chance that any "
+    "calibrated one is called off is at most {level:g}."
+)
+POOLED = "and pooled rows do not tell more"
+NOT_SEARCHED = "and a closer number is not searched for among so many rows"
+NOT_PROVED = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
+WITHIN = "{sentence} The answer on the rows is within {bound} of this."
+OF_CELLS = "; both sides are of the cells"
+COST_OF_CELLS = "which moves the smooth calibration error by at most {moved}."
+DISTANCE_SMALL = "over all rows the error is proved too small to matter"
+PROBABILITIES = "give the probabilities behind these labels (in scikit-learn predict_proba, not predict)"
+TWO_OUTCOMES = "that takes rows with the event and rows without"
+QUESTION = "{name}: {off}; the answer was yes in {rate:.4g} of the weight."
+CONFUSIONS = "Rows seen less those expected, by predicted and actual class, for {classes}."
+NO_SHARED_CELL = "with more than {n} classes next to no two rows share a cell"
+DEPENDENT = "tests need rows that are independent"
+
 
 def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:
     """Name the columns or files that were not searched for faults of some rows alone."""
