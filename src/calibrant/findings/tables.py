@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -358,78 +358,46 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
     return replace(audit, columns=read.names, perhaps_groups=perhaps, hints=hints_of(table, used, request))
 
 
-@overload
-def audit_table(
-    table: Any,
-    *,
-    y_true: str | None = ...,
-    y_prob: str | None = ...,
-    sample_weight: str | None = ...,
-    trials: str | None = ...,
-    by: str | Sequence[str] | None = ...,
-    drift: str | None = ...,
-    reference: Any = ...,
-    exclude_bad: bool = ...,
-    unweighted: bool = ...,
-    groups: str | None = ...,
-    sampling_fractions: Any = ...,
-    outcome_free_weights: bool = ...,
-    time: str | None = ...,
-    event: str | None = ...,
-    horizon: float | None = ...,
-    strata: str | Sequence[str] | None = ...,
-    least_followed: float | None = ...,
-    max_weight: float | None = ...,
-    pos_label: Any = ...,
-    max_distance: float | None = ...,
-    threshold: float | None = ...,
-    level: float = ...,
-    n_resamples: int = ...,
-    random_state: RandomState = ...,
-    title: str | None = ...,
-    find: str | Sequence[str] | None = ...,
-    max_depth: int = ...,
-    filesystem: Any = ...,
-    distinct: bool = ...,
-    progress: bool | Callable[[str], None] | None = ...,
-) -> Audit: ...
+class AuditOptions(TypedDict, total=False):
+    """The options of `audit_table`, whose type does not depend on how many forecasts there are."""
+
+    y_true: str | None
+    sample_weight: str | None
+    trials: str | None
+    by: str | Sequence[str] | None
+    drift: str | None
+    reference: Any
+    exclude_bad: bool
+    unweighted: bool
+    groups: str | None
+    sampling_fractions: Any
+    outcome_free_weights: bool
+    time: str | None
+    event: str | None
+    horizon: float | None
+    strata: str | Sequence[str] | None
+    least_followed: float | None
+    max_weight: float | None
+    pos_label: Any
+    max_distance: float | None
+    threshold: float | None
+    level: float
+    n_resamples: int
+    random_state: RandomState
+    title: str | None
+    find: str | Sequence[str] | None
+    max_depth: int
+    filesystem: Any
+    distinct: bool
+    progress: bool | Callable[[str], None] | None
 
 
 @overload
-def audit_table(
-    table: Any,
-    *,
-    y_true: str | None = ...,
-    y_prob: list[str] | tuple[str, ...],
-    sample_weight: str | None = ...,
-    trials: str | None = ...,
-    by: str | Sequence[str] | None = ...,
-    drift: str | None = ...,
-    reference: Any = ...,
-    exclude_bad: bool = ...,
-    unweighted: bool = ...,
-    groups: str | None = ...,
-    sampling_fractions: Any = ...,
-    outcome_free_weights: bool = ...,
-    time: str | None = ...,
-    event: str | None = ...,
-    horizon: float | None = ...,
-    strata: str | Sequence[str] | None = ...,
-    least_followed: float | None = ...,
-    max_weight: float | None = ...,
-    pos_label: Any = ...,
-    max_distance: float | None = ...,
-    threshold: float | None = ...,
-    level: float = ...,
-    n_resamples: int = ...,
-    random_state: RandomState = ...,
-    title: str | None = ...,
-    find: str | Sequence[str] | None = ...,
-    max_depth: int = ...,
-    filesystem: Any = ...,
-    distinct: bool = ...,
-    progress: bool | Callable[[str], None] | None = ...,
-) -> Comparison: ...
+def audit_table(table: Any, *, y_prob: str | None = ..., **options: Unpack[AuditOptions]) -> Audit: ...
+
+
+@overload
+def audit_table(table: Any, *, y_prob: list[str] | tuple[str, ...], **options: Unpack[AuditOptions]) -> Comparison: ...
 
 
 @optional("audit_table", *EXTRAS)
