@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Audit"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.door.columns import NO_WEIGHT_THERE
@@ -167,38 +167,14 @@ class Audit(AuditRecord):
     def premises(self) -> Premises:
         """Premises, and what was not looked at: a sentence for each."""
         cost = self.cost_of_acting
+        own = {each.name: getattr(self, each.name) for each in fields(Premises) if hasattr(self, each.name)}
         return Premises(
-            level=self.level,
-            max_distance=self.max_distance,
-            default_limit=self.default_limit,
+            **own,
             loose_limit=loose_limit(self.base_rate, self.mean_prediction, self.max_distance),
             threshold=None if cost is None or cost.worst else cost.threshold,
-            columns=self.columns,
             grouped=self.n_groups is not None,
-            n_groups=self.n_groups,
-            weighted=self.weighted,
-            equal_weights=self.equal_weights,
-            trials=self.trials,
-            sampling_fractions=self.sampling_fractions,
-            fractions_given=self.fractions_given,
-            outcome_free_weights=self.outcome_free_weights,
-            followed=self.followed,
             drawn_again=self.weighted and any(each.result is not None for each in self.tests.values()),
-            max_weight=self.max_weight,
-            unweighted=self.unweighted,
-            pos_label=self.pos_label,
-            exclude_bad=self.exclude_bad,
-            n_excluded=self.n_excluded,
-            not_looked_at=self.not_looked_at,
             omissions=tuple(self._omissions()),
-            perhaps_groups=self.perhaps_groups,
-            ways_to_group=self.ways_to_group,
-            trials_vary=self.trials_vary,
-            perhaps_sampled=self.perhaps_sampled,
-            refuse_fractions=self.refuse_fractions,
-            hints=self.hints,
-            distinct=self.distinct,
-            complete=self.complete,
         )
 
     def _omissions(self) -> list[str]:
