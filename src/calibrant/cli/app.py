@@ -63,11 +63,7 @@ def sketch(
 
         request = Request.from_command(options)
         table = open_table(
-            file,
-            filesystem=request.filesystem,
-            pos_label=request.pos_label,
-            distinct=request.distinct,
-            argument="FILE",
+            file, filesystem=request.filesystem, pos_label=request.pos_label, distinct=request.distinct, argument="FILE"
         )
         check_target(out, "--out", table.sources)
         with writing("--out"):
@@ -491,10 +487,7 @@ def demo(
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="Which table or figure; without it, all are listed.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for NAME.md and NAME.svg.")] = Path(),
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the papers' predictions, if they are needed."),
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the papers' predictions, if they are needed.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that takes seconds.")] = False,
 ) -> None:
     """Compute a paper's table or figure again, beside the paper's own numbers; it needs the package calibrant-papers.
@@ -577,10 +570,7 @@ def trained(seed: int) -> tuple[FloatArray, dict[str, FloatArray]]:
 
     features, benign = load_breast_cancer(return_X_y=True)
     folds = StratifiedKFold(10, shuffle=True, random_state=seed)
-    models = {
-        "naive Bayes": GaussianNB(),
-        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
-    }
+    models = {"naive Bayes": GaussianNB(), "logistic regression": make_pipeline(StandardScaler(), LogisticRegression())}
     return benign.astype(float), {
         name: cross_val_predict(model, features, benign, cv=folds, method="predict_proba")[:, 1]
         for name, model in models.items()

@@ -108,12 +108,7 @@ class CalibrationBelt(Result):
         )
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw curve and belt on a matplotlib Axes, a new one by default, and return it.
 

@@ -129,12 +129,7 @@ def _spread(
         )
     times = np.column_stack([events, trials - events]).ravel().astype(np.int64)
     of = np.repeat(np.repeat(np.arange(v.size), 2), times)
-    return (
-        np.repeat(np.tile([1.0, 0.0], v.size), times),
-        v[of],
-        (w / trials)[of],
-        None if unit is None else unit[of],
-    )
+    return (np.repeat(np.tile([1.0, 0.0], v.size), times), v[of], (w / trials)[of], None if unit is None else unit[of])
 
 
 def drawing(module: str, name: str) -> Any:

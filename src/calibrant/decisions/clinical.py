@@ -154,12 +154,7 @@ class ClinicalCalibration(Result):
         ]
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw curve, band, groups and the distribution of predictions on a matplotlib Axes, and return it.
 

@@ -83,12 +83,7 @@ class MurphyDiagram(Result):
         return f"{self.corp.summary()} Area under the ROC curve: {self.area:.6g}."
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw the score and its parts by threshold on a matplotlib Axes, a new one by default, and return it.
 
@@ -97,12 +92,7 @@ class MurphyDiagram(Result):
         return cast("Axes", drawing("decisions", "draw_murphy")(self, ax, name=name, label=label, color=color))
 
     def plot_triptych(
-        self,
-        ax: Sequence[Axes] | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Sequence[Axes] | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Figure:
         """Draw reliability curve, Murphy diagram and ROC curve on three Axes, and return their figure.
 

@@ -20,13 +20,7 @@ from calibrant.door.values import counted
 from calibrant.findings import word_catalogue as say
 from calibrant.findings.faults import roles_of
 from calibrant.segments.request import EVERY, Search
-from calibrant.tables.columns import (
-    follow_up_columns,
-    model_columns,
-    perhaps_groups,
-    strata_columns,
-    tells_censoring,
-)
+from calibrant.tables.columns import follow_up_columns, model_columns, perhaps_groups, strata_columns, tells_censoring
 from calibrant.tables.table import Table
 
 _ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}

@@ -172,10 +172,7 @@ SAID = {
     "uneven": "Uneven",
 }
 # What it is to predict that class with too much, and with too little.
-_TOP = {
-    "too high": say.TOO_CONFIDENT,
-    "too low": say.TOO_LITTLE,
-}
+_TOP = {"too high": say.TOO_CONFIDENT, "too low": say.TOO_LITTLE}
 _SIDES = {"too low": "low", "too high": "high"}
 _LARGE = 0.1  # of the largest error of a range: less is no example
 _SURE = 4.0  # posterior standard deviations

@@ -196,12 +196,7 @@ class Audit(AuditRecord):
         return sentences(self)
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it.
 

@@ -115,11 +115,7 @@ def at_most(bound: float) -> str:
 def _of_rows(region: Region, cells: Moments) -> Region:
     """The region from the first to the last prediction of its rows; sums over whole cells are those of their rows."""
     first, last = np.searchsorted(cells.low, region.low, "right") - 1, np.searchsorted(cells.high, region.high)
-    return replace(
-        region,
-        low=float(cells.low[first]),
-        high=float(cells.high[last]),
-    )
+    return replace(region, low=float(cells.low[first]), high=float(cells.high[last]))
 
 
 def _widened(bracket: Bracket, margin: float) -> Bracket:

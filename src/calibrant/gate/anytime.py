@@ -495,12 +495,7 @@ def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:
             raise _other(name, state, value, getattr(gate, name))
     loose = None if gate._seen.n_rows == 0 else loose_limit_of(gate._seen.sample, gate.max_distance)
     premises = Premises(
-        gate.level,
-        gate.max_distance,
-        max_weight=gate.max_weight,
-        loose_limit=loose,
-        anytime=True,
-        **_of_all_rows(gate),
+        gate.level, gate.max_distance, max_weight=gate.max_weight, loose_limit=loose, anytime=True, **_of_all_rows(gate)
     )
     return _check(gate, gate.reading()), premises
 

@@ -95,8 +95,7 @@ def _of_test(
     where = _where(gate, sample, rows, curve, classes) if test.reject else ""  # not by outcomes that cannot be
     recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
     return Asides(
-        warning=f"{error}: {near}. {where}".rstrip(),
-        action=say.CORRECT_ALL_THE_SAME if recalibrates else say.SEE_AUDIT,
+        warning=f"{error}: {near}. {where}".rstrip(), action=say.CORRECT_ALL_THE_SAME if recalibrates else say.SEE_AUDIT
     )
 
 

@@ -71,11 +71,7 @@ GATE = (
     Idle("regret", "by find max_depth baseline max_worse items", "is of --max-distance only"),
     Idle("no search", "max_depth", NO_SEARCH, SEARCH),
     TOO_DEEP,
-    Idle(
-        "no baseline",
-        "max_worse",
-        "says how much worse than a baseline is allowed; name it with --baseline",
-    ),
+    Idle("no baseline", "max_worse", "says how much worse than a baseline is allowed; name it with --baseline"),
     Idle("no baseline", "items", "says how rows of FILE and of a baseline belong together; name it with --baseline"),
     Idle(
         "begun by one source",

@@ -24,19 +24,13 @@ class GateRequest(CalibrationRequest):
         "sample_weight": {"help": "Column of weights; needs --max-weight."},
         "by": {"help": "Columns, separated by commas: gate every segment too.", "json": "checks"},
         "distinct": {"flags": ("--distinct", "--again")},
-        "trials": {
-            "help": "Column of numbers of trials; the outcome is the share of events. Needs --max-weight.",
-        },
-        "groups": {
-            "help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight.",
-        },
+        "trials": {"help": "Column of numbers of trials; the outcome is the share of events. Needs --max-weight."},
+        "groups": {"help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight."},
         "max_weight": {"help": "The most that one row, or group, can weigh, known before they were drawn."},
         "max_distance": {
             "help": "Largest allowed distance from calibration: 0.02, or a tenth of the rarer outcome's rate if less."
         },
-        "threshold": {
-            "help": "With --max-regret: predictions from here on are acted on; default: any threshold.",
-        },
+        "threshold": {"help": "With --max-regret: predictions from here on are acted on; default: any threshold."},
         "level": {"help": "The verdict is wrong with at most this probability."},
         "find": {
             "help": "Columns, separated by commas, or all: fail if a segment of them is proved beyond.",
@@ -52,11 +46,7 @@ class GateRequest(CalibrationRequest):
         "premises.max_regret",
     )
     baseline: str | None = option(
-        None,
-        "text",
-        "The last release's file: fail where FILE is worse.",
-        "premises.baseline",
-        metavar="FILE|SKETCH",
+        None, "text", "The last release's file: fail where FILE is worse.", "premises.baseline", metavar="FILE|SKETCH"
     )
     max_worse: float | None = option(
         None,

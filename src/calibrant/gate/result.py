@@ -12,13 +12,7 @@ from calibrant.door.ends import Interval, confidence, in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import Result, counted
 from calibrant.gate import catalogue as say
-from calibrant.inference.bounds.gate import (
-    VERDICTS,
-    GateResult,
-    Verdict,
-    asked,
-    ends_in_points,
-)
+from calibrant.inference.bounds.gate import VERDICTS, GateResult, Verdict, asked, ends_in_points
 from calibrant.inference.bounds.regret import RegretBounds
 from calibrant.inference.bounds.tally import Tally, needs, rounded_rows
 from calibrant.inference.comparison.not_worse import NotWorse

@@ -23,11 +23,7 @@ from calibrant.findings.evidence import varies_together
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
 from calibrant.findings.hints import hints_of, say_excluded, say_guessed, say_lacking, searchable
 from calibrant.findings.sketch import road_of
-from calibrant.findings.tables import (
-    is_harness_log,
-    kinds_of,
-    read_rows,
-)
+from calibrant.findings.tables import is_harness_log, kinds_of, read_rows
 from calibrant.findings.word_catalogue import LABELS, not_looked_at, one_outcome
 from calibrant.gate import catalogue as say
 from calibrant.gate.request import GateRequest

@@ -188,11 +188,7 @@ def _in_order_of_cells(cell: IntArray, n_cells: int) -> tuple[npt.NDArray[np.int
 
 
 def form(
-    units: FeatureLots,
-    features: Sequence[Feature],
-    max_depth: int,
-    min_rows: int,
-    followed: FollowedRows | None = None,
+    units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int, followed: FollowedRows | None = None
 ) -> SegmentCandidates:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 

@@ -43,9 +43,7 @@ class Feature:
 
 
 def read_features(
-    columns: Mapping[str, Any],
-    rows: Mapping[str, FloatArray | None],
-    search: Search,
+    columns: Mapping[str, Any], rows: Mapping[str, FloatArray | None], search: Search
 ) -> tuple[list[Feature], dict[str, str]]:
     """Codes of columns of Arrow, and why others were left out; one that the user named is refused instead.
 

@@ -77,12 +77,7 @@ class OfRows:
 
     @classmethod
     def read(
-        cls,
-        table: Table,
-        names: Mapping[str, str],
-        searchable: tuple[str, ...],
-        search: Search,
-        most: float | None,
+        cls, table: Table, names: Mapping[str, str], searchable: tuple[str, ...], search: Search, most: float | None
     ) -> OfRows:
         """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
         read = read_to_search(table, names, searchable, search)
@@ -253,11 +248,7 @@ def _smaller(search: ByRows | ByGroups, i: int) -> float:
 
 
 def read_to_bound(
-    table: Table,
-    names: Mapping[str, str],
-    search: Search,
-    *,
-    max_weight: float | None = None,
+    table: Table, names: Mapping[str, str], search: Search, *, max_weight: float | None = None
 ) -> OfRows | OfSums:
     """Read or sum a table, and form its segments."""
     search = replace(search, option="find", any_prediction=True)

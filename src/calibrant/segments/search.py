@@ -32,11 +32,7 @@ from calibrant.tables.frames import OpenedFrame
 from calibrant.tables.table import RowsWithFeatures, Table
 
 
-def found_in_table(
-    table: Table,
-    names: Mapping[str, str],
-    search: Search,
-) -> FoundSegments:
+def found_in_table(table: Table, names: Mapping[str, str], search: Search) -> FoundSegments:
     """Read the columns `names` by argument, and find segments."""
     searchable = taken_features(table, names, search)
     if table.many:

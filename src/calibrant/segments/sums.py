@@ -35,14 +35,7 @@ from calibrant.tables.frames import OpenedFrame
 RESOLUTION = 64
 # Groups of a block: combinations of values of its features, times cells of predictions.
 MOST_GROUPS = 2**19
-_SUMS = [
-    sketching.COUNT,
-    sketching.ONES,
-    sketching.WEIGHT,
-    sketching.OUTCOME,
-    sketching.SQUARED,
-    sketching.OFFSET,
-]
+_SUMS = [sketching.COUNT, sketching.ONES, sketching.WEIGHT, sketching.OUTCOME, sketching.SQUARED, sketching.OFFSET]
 _TESTED, _INFORMATION = range(len(MEASURED), len(MEASURED) + len(TESTED))
 _OWN = "calibrant_pattern"
 Sets = list[tuple[int, ...]]
@@ -283,12 +276,7 @@ def _require_information(rows: float, information: float, min_rows: int) -> None
 _PLACES = 2 * RESOLUTION + 1
 
 
-def found_in_sums(
-    table: OpenedFrame,
-    names: dict[str, str],
-    features: Sequence[str],
-    search: Search,
-) -> FoundSegments:
+def found_in_sums(table: OpenedFrame, names: dict[str, str], features: Sequence[str], search: Search) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
     if search.sampling_fractions is not None:
         raise InputError("sampling_fractions", "cannot be used with so many rows: they are summed by cell")
