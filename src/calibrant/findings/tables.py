@@ -255,7 +255,7 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
         raise of_columns(problem, request) from None
     if request.horizon is None:
         return read
-    from calibrant.findings.population import with_outcomes
+    from calibrant.findings.parts import with_outcomes
 
     return with_outcomes(table, read, request, request.horizon)
 

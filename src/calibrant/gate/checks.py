@@ -24,7 +24,7 @@ from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, roles_of, said_of
 from calibrant.findings.matching import Source, match_found, match_given, others_in_words
-from calibrant.findings.population import Size, in_population
+from calibrant.findings.parts import Size, in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.findings.word_catalogue import weightless
 from calibrant.gate.anytime import gate_so_far, gate_with
