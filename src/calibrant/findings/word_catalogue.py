@@ -1,4 +1,4 @@
-"""Numbers in words, the same on the terminal page, in the picture and in the HTML file."""
+"""Numbers and sentences, the same on the terminal page, in the picture and in the HTML file."""
 
 from __future__ import annotations
 
@@ -34,6 +34,24 @@ NOT_TESTED = "not tested: an outcome is worth too few equal rows"
 NO_SEGMENT_TESTED = "nothing was drawn again, or each has too few rows of an outcome"
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions stands out."
+
+# Pages.
+ALL_SHOWS = "--all shows the measures, the tests, the ranges that err, and what they prove of one another."
+WHERE_IT_ERRS = "Where it errs (by the averaged map)"
+SOME_PERIODS = "Of {n:,} periods one in {every} is shown, and the first with enough evidence."
+MORE_CLASSES = "{classes} not shown here; the HTML page and the JSON have all."
+AGREEMENT = "Do the numbers agree with one another?"
+INEQUALITIES = "{n_hold} of {n} inequalities between the measures, each a theorem, hold here."
+SAMPLED = "{without:.3g} of rows without the event were kept, {events:.3g} of those with it"
+OF_TOP_LABEL = "{classes}; but for the section on classes, all is about each row's most probable one. "
+TOP_RATES = "it is right in {right}, and predicted with {mean} on average"
+DIAGRAM = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
+DECISION_CURVE = "Decision curve: net benefit by threshold"
+CLASS_ERRORS = "Seen less predicted rate of every class"
+SEGMENT_ERRORS = "Rows of each tested segment against its mean of outcome less prediction"
+PAIR_ERRORS = "Mean of outcome less prediction, by {down} and {across}"
+AFTER = "After {title}, on rows it was not fitted to"
+STRONGEST = "{values}: those with the strongest evidence."
 
 # Hints from columns.
 OWN_FILE = "give each model a file of its own"

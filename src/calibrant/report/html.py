@@ -16,25 +16,13 @@ from markupsafe import Markup, escape
 
 from calibrant.decisions.murphy import acting_from, threshold_in_words
 from calibrant.door.ends import as_points, at_least, confidence, in_points, in_short, outwards
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.action_catalogue import code, what_to_do
 from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison, uses_seed
 from calibrant.findings.decision import blamed, has_draws
 from calibrant.findings.results import Audit
-from calibrant.findings.word_catalogue import (
-    enough,
-    number,
-    percent,
-    periods_in_words,
-    proved,
-    rate,
-    repeats,
-    segment_in_words,
-    segment_name,
-    segments_sorted,
-    whole,
-)
 from calibrant.inference.bounds.gate import asked, most_in_short
 from calibrant.measures.registry import measures
 from calibrant.recalibration.curves.base import title_of
@@ -126,22 +114,22 @@ def _environment() -> Environment:
         asked=asked,
         in_points=lambda share: in_points(asked(share)),
         about=lambda share: in_points(in_short(share)),
-        number=number,
+        number=say.number,
         at_least=at_least,
-        enough=enough,
+        enough=say.enough,
         capitalised=lambda text: f"{text[:1].upper()}{text[1:]}",
         confidence=confidence,
-        percent=percent,
-        rate=rate,
-        repeats=repeats,
+        percent=say.percent,
+        rate=say.rate,
+        repeats=say.repeats,
         has_draws=has_draws,
         uses_seed=uses_seed,
-        whole=whole,
-        segment_name=segment_name,
-        segment_in_words=segment_in_words,
-        segments_sorted=segments_sorted,
+        whole=say.whole,
+        segment_name=say.segment_name,
+        segment_in_words=say.segment_in_words,
+        segments_sorted=say.segments_sorted,
         unbroken=_unbroken,
-        proved=lambda ends: proved(*ends)[0],
+        proved=lambda ends: say.proved(*ends)[0],
         outwards_signed=lambda ends: outwards(*ends, signed=True),
     )
     return environment
@@ -158,14 +146,14 @@ def _context(audit: Audit, most: float = 0.0, *, alone: bool = True) -> dict[str
         "facts": facts(audit),
         "reality": reality(audit),
         "beside_the_answer": beside_the_answer,
-        "true_distance": proved(audit.distance.lower, audit.distance.upper)[1],
+        "true_distance": say.proved(audit.distance.lower, audit.distance.upper)[1],
         "what_to_do": what_to_do(audit.answer, audit),
         "code": code(audit.answer, audit),
         "bars": bars(audit, most),
         "diagram": _diagram(audit),
         "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},
         "acting": _acting(audit),
-        "drift_words": periods_in_words(audit.periods) if audit.periods else "",
+        "drift_words": say.periods_in_words(audit.periods) if audit.periods else "",
         "drift_pictures": _drift(audit) if audit.periods else {},
         "drift_beyond": any(period.reading.evalue > MOST_EVIDENCE for period in audit.periods),
         "drift_periods": some_periods(audit.periods),
@@ -188,13 +176,12 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "lower": table.band_lower,
         "upper": table.band_upper,
     }
-    label = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
     picture, (left, right), (low, high) = diagram(audit)
     examples = audit.answer.examples
     first = examples[0].predicted if examples else audit.mean_prediction  # where the slider stands at first
     begin = min(max(float(place([first], table.axis)[0]), low), high)
     return {
-        "picture": _coloured(picture, label),
+        "picture": _coloured(picture, say.DIAGRAM),
         "left": round(left, 5),
         "right": round(right, 5),
         "low": low,
@@ -224,7 +211,7 @@ def _acting(audit: Audit) -> dict[str, Any] | None:
             ("acting on every row", acting.treat_all[at]),
             ("acting on none", 0.0),
         ],
-        "picture": _coloured(_renamed(decision_svg(acting), "-acting"), "Decision curve: net benefit by threshold"),
+        "picture": _coloured(_renamed(decision_svg(acting), "-acting"), say.DECISION_CURVE),
         "triptych": [
             (title, _coloured(_renamed(picture, f"-triptych{i}"), title))
             for i, (title, picture) in enumerate(triptych_svgs(acting))
@@ -252,7 +239,7 @@ def _class_pictures(classes: ClassFindings) -> dict[str, dict[str, Markup]]:
     pictures: dict[str, dict[str, Markup]] = {"errors": {}, "pairs": {}}
     for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8)):
         errors = _renamed(errors_svg(classes, inches), f"-errors-{page}")
-        pictures["errors"][page] = _coloured(errors, "Seen less predicted rate of every class")
+        pictures["errors"][page] = _coloured(errors, say.CLASS_ERRORS)
         table = classes.confusion_table
         if table is not None and classes.confusions:
             pairs = _renamed(pairs_svg(table, min(inches, 6.0)), f"-pairs-{page}")
@@ -262,9 +249,8 @@ def _class_pictures(classes: ClassFindings) -> dict[str, dict[str, Markup]]:
 
 def _found(segments: FoundSegments) -> dict[str, Markup]:
     """All tested segments, once for each width of page."""
-    label = "Rows of each tested segment against its mean of outcome less prediction"
     return {
-        page: _coloured(_renamed(found_svg(segments, inches), f"-found-{page}"), label)
+        page: _coloured(_renamed(found_svg(segments, inches), f"-found-{page}"), say.SEGMENT_ERRORS)
         for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
     }
 
@@ -274,7 +260,7 @@ def _pairs(segments: FoundSegments) -> list[dict[str, Any]]:
     pictures = []
     for at, pair in enumerate(pairs_to_draw(segments)):
         down, across = pair_names(segments, pair)
-        label = f"Mean of outcome less prediction, by {down} and {across}"
+        label = say.PAIR_ERRORS.format(down=down, across=across)
         pages = {
             page: _coloured(_renamed(pair_svg(segments, pair, inches), f"-pair-{at}-{page}"), label)
             for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
@@ -345,7 +331,7 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
         shown.append((f"Population, {each}{sure} confidence", between, "population", *answer.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged" and blamed(audit, answer.direction) is None:
-        name = f"After {title_of(best.method)}, on rows it was not fitted to"
+        name = say.AFTER.format(title=title_of(best.method))
         left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, answer.size)
         below = f"below {as_points(in_short(noise))}"
         words, begins = (as_points(in_short(left)), left) if left >= noise else (below, 0.0)

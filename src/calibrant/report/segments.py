@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.classes import ClassFindings, ConfusionTable, Question
 from calibrant.report.look import COLOURS, STYLE, as_svg, drawn
 
@@ -53,7 +54,7 @@ def values_drawn(segments: FoundSegments, pair: tuple[int, int]) -> str:
         n_drawn = len(_clearest(labels, cells, at))
         if n_drawn < len(labels):
             lines.append(f"{n_drawn} of {len(labels):,} values of {name}")
-    return f"{' and '.join(lines)}: those with the strongest evidence." if lines else ""
+    return say.STRONGEST.format(values=" and ".join(lines)) if lines else ""
 
 
 def _draw_cell(
