@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -280,7 +279,7 @@ def _audit_files(
     files: Sequence[str], inputs: Sequence[Table], request: AuditRequest, progress: Progress
 ) -> list[Audited]:
     """Audit each file; of several a sentence or an error begins with its name."""
-    from calibrant.findings.faults import said_of
+    from calibrant.findings.faults import said_of, say_of
     from calibrant.findings.tables import audit_opened
 
     if len(files) == 1:
@@ -288,7 +287,7 @@ def _audit_files(
     audited = []
     for file, table in zip(files, inputs, strict=True):
         with said_of(file):
-            audited.append(audit_opened(table, request, Listener(progress, partial(_tell_of, file))))
+            audited.append(audit_opened(table, request, Listener(progress, say_of(file, tell))))
     return audited
 
 
@@ -350,10 +349,6 @@ def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
     periods = [period for each in audits for period in each.periods]
     readings = [each.reading if reference is None else each.since_reference for each in periods]
     return any(each is not None and each.reject for each in readings)
-
-
-def _tell_of(file: str, sentence: str) -> None:
-    tell(f"{file}: {sentence}")
 
 
 def _request_to_gate(file: str | None, so_far: bool, options: Mapping[str, Any]) -> GateRequest | None:

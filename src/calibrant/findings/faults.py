@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -101,6 +101,11 @@ def or_several(problem: InputError, y_prob: str | None) -> InputError:
         return problem
     ways = Ways("forecasts to compare are a list of names", "forecasts to compare are each a --y-prob of its own")
     return InputError(problem.argument, problem.problem, row=problem.row, allowed=ways)
+
+
+def say_of(name: str, say: Callable[[str], None]) -> Callable[[str], None]:
+    """The same as `say`, of what is called so: its name goes before each sentence."""
+    return lambda sentence: say(f"{name}: {sentence}")
 
 
 def or_left_out(problem: InputError) -> InputError:

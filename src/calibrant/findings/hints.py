@@ -6,7 +6,6 @@ Log-rank tests of leaving, within strata, find the columns that tell how soon ro
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
 from math import erfc, sqrt
 from typing import Any
 
@@ -235,8 +234,8 @@ def _surprise(time: FloatArray, event: FloatArray, horizon: float, rank: IntArra
     rank = np.unique(rank, return_inverse=True)[1]
     n_values = int(rank.max(initial=0)) + 1
     order = np.argsort(within, kind="stable")
-    ends = [0, *np.cumsum(np.bincount(within)).tolist()]
-    parts = [log_rank(time[at], event[at], horizon, rank[at], n_values) for at in _slices(order, ends)]
+    strata = np.split(order, np.cumsum(np.bincount(within))[:-1])
+    parts = [log_rank(time[at], event[at], horizon, rank[at], n_values) for at in strata]
     excess, variance, expected = (sum(each[1:], each[0]) for each in zip(*parts, strict=True))
     enough = expected >= _LEAST_EXPECTED
     together = np.vstack([np.eye(n_values)[enough], ~enough])
@@ -250,10 +249,6 @@ def _surprise(time: FloatArray, event: FloatArray, horizon: float, rank: IntArra
     spread = 2.0 / (9.0 * degrees)
     cube_root: float = np.cbrt(chi_squared / degrees)
     return (cube_root - (1.0 - spread)) / sqrt(spread)
-
-
-def _slices(order: IntArray, ends: Sequence[int]) -> Sequence[IntArray]:
-    return [order[start:end] for start, end in pairwise(ends)]
 
 
 def log_rank(

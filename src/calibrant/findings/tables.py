@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -23,7 +22,15 @@ from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.decision import few_groups
-from calibrant.findings.faults import in_table, of_columns, or_left_out, or_several, refuse_own_columns, roles_of
+from calibrant.findings.faults import (
+    in_table,
+    of_columns,
+    or_left_out,
+    or_several,
+    refuse_own_columns,
+    roles_of,
+    say_of,
+)
 from calibrant.findings.hints import hints_of, say_excluded, say_guessed, say_lacking, searchable
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.tally import of_followed
@@ -612,7 +619,7 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
     audited = []
     for name in forecasts:
         title = f"{name} of {request.title or table.name}" if request.title or table.name else name
-        listener_of = replace(listener, note=partial(_say_of, name, listener.note))
+        listener_of = replace(listener, note=say_of(name, listener.note))
         one = replace(request.of_several, y_prob=name, title=title)
         audit = audit_opened(table, one, listener_of, last=name == forecasts[-1])
         rest = tuple(each for each in audit.audit.not_looked_at if each not in forecasts)
@@ -630,10 +637,6 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
     )
     refuse_idle_draws(comparison, request.explicit)
     return comparison
-
-
-def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
-    say(f"{name}: {sentence}")
 
 
 def keep_rows(

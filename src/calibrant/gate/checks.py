@@ -22,7 +22,7 @@ from calibrant.door.request import Listener
 from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
-from calibrant.findings.faults import refuse_own_columns, roles_of, said_of
+from calibrant.findings.faults import refuse_own_columns, roles_of, said_of, say_of
 from calibrant.findings.matching import Source, match_found, match_given, others_in_words
 from calibrant.findings.parts import Size, in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
@@ -252,7 +252,7 @@ def _baseline(file: Table, path: str, request: GateRequest, listener: Listener) 
             listener.premise("distinct", True)
         return _Compared(table, {}, sketch, _side(sketch))
     premises: dict[str, Any] = {"n_excluded": 0}
-    say = Listener(listener.stage, lambda said: listener.note(f"{path}: {said}"), premises.__setitem__)
+    say = Listener(listener.stage, say_of(path, listener.note), premises.__setitem__)
     read, names = read_opened(table, alone, say)
     with named_as_in_table(table, names):
         side = _side(read)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
-from functools import cache, singledispatch
+from functools import cache, partial, singledispatch
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -220,11 +221,8 @@ def _acting(audit: Audit) -> dict[str, Any] | None:
 
 
 def _drift(audit: Audit) -> dict[str, Markup]:
-    """Rates and evidence by period, once for each width of page; the page shows the one that it has room for."""
-    return {
-        page: _coloured(_renamed(drift_svg(audit, inches), f"-{page}"), "Rates and evidence by period")
-        for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
-    }
+    """Rates and evidence by period."""
+    return _of_each_width(partial(drift_svg, audit), "", "Rates and evidence by period")
 
 
 def _class_questions(classes: ClassFindings) -> dict[str, list[Question]]:
@@ -235,38 +233,34 @@ def _class_questions(classes: ClassFindings) -> dict[str, list[Question]]:
 
 
 def _class_pictures(classes: ClassFindings) -> dict[str, dict[str, Markup]]:
-    """Errors of all classes, and pairs that err, each once for each width of page."""
-    pictures: dict[str, dict[str, Markup]] = {"errors": {}, "pairs": {}}
-    for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8)):
-        errors = _renamed(errors_svg(classes, inches), f"-errors-{page}")
-        pictures["errors"][page] = _coloured(errors, say.CLASS_ERRORS)
-        table = classes.confusion_table
-        if table is not None and classes.confusions:
-            pairs = _renamed(pairs_svg(table, min(inches, 6.0)), f"-pairs-{page}")
-            pictures["pairs"][page] = _coloured(pairs, "Pairs of classes that err")
-    return pictures
+    """Errors of all classes, and pairs that err."""
+    table, pairs = classes.confusion_table, dict[str, Markup]()
+    if table is not None and classes.confusions:
+        draw = lambda inches: pairs_svg(table, min(inches, 6.0))  # noqa: E731
+        pairs = _of_each_width(draw, "-pairs", "Pairs of classes that err")
+    return {"errors": _of_each_width(partial(errors_svg, classes), "-errors", say.CLASS_ERRORS), "pairs": pairs}
 
 
 def _found(segments: FoundSegments) -> dict[str, Markup]:
-    """All tested segments, once for each width of page."""
-    return {
-        page: _coloured(_renamed(found_svg(segments, inches), f"-found-{page}"), say.SEGMENT_ERRORS)
-        for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
-    }
+    """All tested segments."""
+    return _of_each_width(partial(found_svg, segments), "-found", say.SEGMENT_ERRORS)
 
 
 def _pairs(segments: FoundSegments) -> list[dict[str, Any]]:
-    """Pairs of features as tables of colours, each once for each width of page."""
+    """Pairs of features as tables of colours."""
     pictures = []
     for at, pair in enumerate(pairs_to_draw(segments)):
         down, across = pair_names(segments, pair)
         label = say.PAIR_ERRORS.format(down=down, across=across)
-        pages = {
-            page: _coloured(_renamed(pair_svg(segments, pair, inches), f"-pair-{at}-{page}"), label)
-            for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
-        }
+        pages = _of_each_width(partial(pair_svg, segments, pair), f"-pair-{at}", label)
         pictures.append({"down": down, "across": across, "drawn": values_drawn(segments, pair), "pages": pages})
     return pictures
+
+
+def _of_each_width(draw: Callable[[float], str], ending: str, label: str) -> dict[str, Markup]:
+    """A picture once for each width of page, in inches; the page shows the one that it has room for."""
+    widths = {"wide-page": 9.0, "narrow-page": 3.8}
+    return {page: _coloured(_renamed(draw(width), f"{ending}-{page}"), label) for page, width in widths.items()}
 
 
 def _coloured(text: str, label: str) -> Markup:
