@@ -301,7 +301,7 @@ def _compare_files(
 ) -> Comparison:
     """Compare the audits of files by their rows, or by the items that these are about."""
     from calibrant.findings.comparison import compare, refuse_idle_draws, very_same
-    from calibrant.findings.matching import Source
+    from calibrant.findings.matching import Pairing, Source
 
     progress("Comparison")
     titles = _titles(files, inputs)
@@ -312,9 +312,9 @@ def _compare_files(
     match, unmatched = _match(sources, audited, items, request)
     if match is not None:
         audits = [_without_ids(each, match) for each in audits]
-    how: dict[str, Any] = {"match": match, "explicit": items is not None, "unmatched": unmatched}
-    how |= {"logs": any(each.is_log for each in sources), "level": request.level, "seed": request.random_state}
-    result = compare(titles, audits, rows, groups_of=[each.groups for each in audited], **how)
+    pairing = Pairing(match, unmatched, items is not None, any(each.is_log for each in sources))
+    drawn: dict[str, Any] = {"level": request.level, "seed": request.random_state}
+    result = compare(titles, audits, rows, groups_of=[each.groups for each in audited], pairing=pairing, **drawn)
     refuse_idle_draws(result, given())
     if match is None or result.not_compared is not None:
         return result

@@ -217,7 +217,7 @@ def _where(answer: Answer, audit: AuditRecord) -> str:
         return f"{_drift_in_words(audit)}."
     alone = blamed(audit, answer.direction)
     if alone is not None and answer.direction is None:
-        return _of_one_segment(alone)
+        return f"Too {'low' if alone.happened > alone.predicted else 'high'}{_there_and_elsewhere(alone)}."
     if alone is not None:
         return f"{_places(answer, audit).way}{_there_and_elsewhere(alone)}."
     if _told_by_parts(answer, audit):
@@ -254,10 +254,6 @@ def _places(answer: Answer, audit: AuditRecord) -> Places:
     """Say which way predictions err, and where, by the curve."""
     rates = audit.mean_prediction, audit.base_rate, audit.n_rows
     return Places(answer.direction, audit.regions, *rates, audit.classes is not None, say.unit(trials=audit.trials))
-
-
-def _of_one_segment(where: Blamed) -> str:
-    return f"Too {'low' if where.happened > where.predicted else 'high'}{_there_and_elsewhere(where)}."
 
 
 def _by_classes(answer: Answer, audit: AuditRecord) -> bool:

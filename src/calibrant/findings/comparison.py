@@ -22,7 +22,7 @@ from calibrant.findings import word_catalogue as say
 from calibrant.findings.action_catalogue import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups, few_groups_err, has_draws
-from calibrant.findings.matching import Match, ways_to_match
+from calibrant.findings.matching import UNPAIRED, Match, Pairing, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
 from calibrant.findings.word_catalogue import number
@@ -305,24 +305,20 @@ def compare(
     groups_of: Sequence[IntArray | None] = (),
     weight: FloatArray | None = None,
     outcome_free: bool = False,
-    match: Match | None = None,
-    explicit: bool = False,
-    unmatched: str | None = None,
-    logs: bool = False,
+    pairing: Pairing = UNPAIRED,
     level: float = 0.05,
     seed: int | None = None,
 ) -> Comparison:
     """Set audits side by side; where all are of the same rows or items, in the same groups, test the differences.
 
-    `weight` is that of the rows of all, and `outcome_free` says that it tells no outcomes. `match` says which rows are
-    of the same items, if that is known; `explicit` that the user said how. `unmatched` says why rows are not compared,
-    whatever their outcomes; `logs` that they have no columns. Raises InputError if items were given without effect.
+    `weight` is that of the rows of all, and `outcome_free` says that it tells no outcomes. `pairing` says which rows
+    are of the same items, if that is known. Raises InputError if items were given without effect.
     """
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
         names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    same = _same_rows(_SameRows(rows, groups_of), match, explicit=explicit)
-    why_not = unmatched or _not_of_the_same_rows(names, audits, same, logs=logs)
+    same = _same_rows(_SameRows(rows, groups_of), pairing.match, explicit=pairing.explicit)
+    why_not = pairing.unmatched or _not_of_the_same_rows(names, audits, same, logs=pairing.logs)
     result = pairs = None
     if why_not is None:
         try:

@@ -173,6 +173,19 @@ class Match:
         return said + (say.REPEATED.format(how=self.how) if self.repeated else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How rows of several files belong together, and what is known of that."""
+
+    match: Match | None = None  # which rows are of the same items
+    unmatched: str | None = None  # why rows are not compared, whatever their outcomes
+    explicit: bool = False  # whether the user said how
+    logs: bool = False  # whether files have no columns
+
+
+UNPAIRED = Pairing()
+
+
 def match_rows(
     sources: Sequence[Source], outcomes: Sequence[FloatArray], items: str | None, *, distinct: bool
 ) -> tuple[Match | None, str | None]:

@@ -255,11 +255,10 @@ def unit(*, trials: bool) -> str:
 
 def one_outcome(n_rows: int, *, events: bool, weighted: bool = False) -> str:
     """That all rows have the same outcome, or all of those that weigh anything."""
-    if weighted:
-        return f"All outcomes with weight are {events:d}: {'nothing but events' if events else 'no event'}."
-    if n_rows == 1:
+    if n_rows == 1 and not weighted:
         return f"There is one row, and its outcome is {events:d}."
-    return f"All {n_rows:,} outcomes are {events:d}: {'nothing but events' if events else 'no event'}."
+    which = "outcomes with weight" if weighted else f"{n_rows:,} outcomes"
+    return f"All {which} are {events:d}: {'nothing but events' if events else 'no event'}."
 
 
 def repeats(seed: int) -> str:

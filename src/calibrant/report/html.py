@@ -111,24 +111,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    own: tuple[Any, ...] = asked, at_least, confidence, has_draws, uses_seed, say.number, say.enough, say.percent
+    own += say.rate, say.repeats, say.whole, say.segment_name, say.segment_in_words, say.segments_sorted
     environment.filters.update(
-        asked=asked,
+        {each.__name__: each for each in own},
         in_points=lambda share: in_points(asked(share)),
         about=lambda share: in_points(in_short(share)),
-        number=say.number,
-        at_least=at_least,
-        enough=say.enough,
         capitalised=lambda text: f"{text[:1].upper()}{text[1:]}",
-        confidence=confidence,
-        percent=say.percent,
-        rate=say.rate,
-        repeats=say.repeats,
-        has_draws=has_draws,
-        uses_seed=uses_seed,
-        whole=say.whole,
-        segment_name=say.segment_name,
-        segment_in_words=say.segment_in_words,
-        segments_sorted=say.segments_sorted,
         unbroken=_unbroken,
         proved=lambda ends: say.proved(*ends)[0],
         outwards_signed=lambda ends: outwards(*ends, signed=True),
