@@ -133,7 +133,7 @@ def _cost(sample: Sample) -> None:
     from calibrant.decisions.murphy import cost_from_sample
 
     cost = cost_from_sample(sample, 0.05)
-    acting_from_sample(sample, cost.threshold, 0.05, 99, np.random.default_rng(0), single=True)
+    acting_from_sample(sample, cost, 99, np.random.default_rng(0), single=True)
 
 
 def _partitions(sample: Sample) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.decisions import catalogue as say
 from calibrant.decisions.cases import Cases, drawing
-from calibrant.decisions.murphy import MurphyDiagram, murphy_from_sample
+from calibrant.decisions.murphy import Cost, MurphyDiagram, murphy_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
 from calibrant.door.ends import confidence
@@ -472,8 +472,7 @@ class Acting(Result):
 
 def acting_from_sample(
     sample: Sample,
-    threshold: float,
-    level: float,
+    cost: Cost,
     n_resamples: int,
     random_state: RandomState,
     *,
@@ -481,25 +480,25 @@ def acting_from_sample(
     corp: CorpDecomposition | None = None,
     cuts: Cuts | None = None,
 ) -> Acting:
-    """Decision curve, band and Murphy diagram of a sample; `threshold` is one of the curve's.
+    """Decision curve, band and Murphy diagram of a sample; the cost's threshold is one of the curve's.
 
     Outcomes that are not `single` are trials of common rows, or rows of common groups; `corp` and `cuts` are the
     sample's if known.
     """
     cuts = Cuts.of(sample) if cuts is None else cuts
-    t = np.union1d(_some(breakpoints(cuts), _POINTS), threshold)
+    t = np.union1d(_some(breakpoints(cuts), _POINTS), cost.threshold)
     best, now, after = cuts.best_at(t), cuts.now(t), cuts.after(t)
     band: DecisionBand | None = None
     no_band: str | None = say.NOT_INDEPENDENT
     if single:
-        band, no_band = _band(sample, t, level, n_resamples, random_state)
+        band, no_band = _band(sample, t, cost.level, n_resamples, random_state)
     return Acting(
         thresholds=t,
         net_benefit=cuts.worth(t, now),
         net_benefit_after=cuts.worth(t, after),
         best_net_benefit=np.maximum(cuts.worth(t, best), 0.0),
         treat_all=cuts.worth(t, np.zeros(t.size, np.int64)),
-        at=int(np.searchsorted(t, threshold)),
+        at=int(np.searchsorted(t, cost.threshold)),
         base_rate=float(cuts.events[-1]),
         band=band,
         no_band=no_band,

@@ -432,7 +432,7 @@ def _costs(
         return cost, None
     from calibrant.decisions.curve import acting_from_sample
 
-    how = sample, cost.threshold, level, request.n_resamples, np.random.default_rng([draw_seed, 1])
+    how = sample, cost, request.n_resamples, np.random.default_rng([draw_seed, 1])
     return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)
 
 
