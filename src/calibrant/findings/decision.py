@@ -278,13 +278,13 @@ class _Part:
         """Whether its predictions are too low on average."""
         return self.of.base_rate > self.of.mean_prediction
 
-    def apart_from(self, other: _Part) -> bool:
+    def apart_from(self, part: _Part) -> bool:
         """Whether the two have no row in common, as one column shows."""
-        return any(self.fixed.get(feature, label) != label for feature, label in other.fixed.items())
+        return any(self.fixed.get(feature, label) != label for feature, label in part.fixed.items())
 
-    def errs_as(self, other: _Part) -> bool:
+    def errs_as(self, part: _Part) -> bool:
         """Whether it errs in the direction of the other, also where the evidence is strongest."""
-        return self.low == other.low == (self.of.direction == "too low")
+        return self.low == part.low == (self.of.direction == "too low")
 
 
 def blamed(audit: AuditRecord, direction: Direction | None) -> Blamed | None:
@@ -548,8 +548,8 @@ def _proved(segments: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str]
     }
 
 
-def _conditions(by: tuple[str, ...], key: tuple[object, ...]) -> frozenset[str]:
-    return frozenset(condition(name, value) for name, value in zip(by, key, strict=True))
+def _conditions(by: tuple[str, ...], values: tuple[object, ...]) -> frozenset[str]:
+    return frozenset(condition(name, value) for name, value in zip(by, values, strict=True))
 
 
 def has_draws(audit: AuditRecord) -> bool:

@@ -234,9 +234,9 @@ def match_found(sources: Sequence[Source], sizes: Sequence[int], argument: str, 
     return _in_order(sizes) if same_rows and conflict_of_order(sources) is None else None
 
 
-def _same_ids(source: Source, other: Source, argument: str, *, same_rows: bool) -> SharedIds | None:
+def _same_ids(source: Source, second: Source, argument: str, *, same_rows: bool) -> SharedIds | None:
     """Ids that both tables have; InputError where some are, and it is not known whether they tell items."""
-    for ids in shared_ids(source, other):
+    for ids in shared_ids(source, second):
         one, two = ids.first, ids.second
         if ids.numbers_rows and (same_rows or len(one) != len(two) or one[0] != two[0]):
             continue
@@ -247,7 +247,7 @@ def _same_ids(source: Source, other: Source, argument: str, *, same_rows: bool) 
             ways = "keep the rows of the same items in both files"
             if ids.same:
                 ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
-            problem = f"{ids.n_shared:,} of {len(two):,} {what} of {other.name} stand in {source.name} too"
+            problem = f"{ids.n_shared:,} of {len(two):,} {what} of {second.name} stand in {source.name} too"
             raise InputError(argument, problem, allowed=ways)
     return None
 

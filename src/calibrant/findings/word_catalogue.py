@@ -336,13 +336,13 @@ def found_in_words(segments: FoundSegments, above: str | None = None) -> str:
     )
 
 
-def _few_that_explain(segments: FoundSegments, other: FoundSegment | None, above: str | None) -> str:
+def _few_that_explain(segments: FoundSegments, opposite: FoundSegment | None, above: str | None) -> str:
     """How many of the segments explain the rest, and of which rows the errors of those in the sentence are."""
     n_listed = len(segments.segments)
     few = explaining(n_listed, segments.n_beyond)
     if n_listed == 1:
         return few
-    shown = (*segments.segments[:_TOLD], *(() if other is None else (other,)))
+    shown = (*segments.segments[:_TOLD], *(() if opposite is None else (opposite,)))
     of_range = any(each.in_part and each.name != above for each in shown)
     rows = "all its rows, or of the range of predictions that is given" if of_range else "all its rows"
     return f"{few}, each told with the error of {rows}"

@@ -562,12 +562,12 @@ def _provenance(
     return Provenance(names, request.unweighted, request.exclude_bad, distinct, label, perhaps, complete)
 
 
-def _joined(before: Provenance, later: Provenance, state: Path) -> Provenance:
+def _joined(earlier: Provenance, later: Provenance, state: Path) -> Provenance:
     """How all rows were read; other columns or another label than those of the rows before are refused."""
-    for argument, was, now in before.changes(later):
+    for argument, was, now in earlier.changes(later):
         problem = f"is {now}, and the rows of {str(state)!r} have {was}; nothing was added"
         raise InputError(argument, problem, allowed="begin another state with --anytime NEWSTATE")
-    return before.joined(later)
+    return earlier.joined(later)
 
 
 @dataclass(frozen=True, slots=True)

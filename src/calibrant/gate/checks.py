@@ -143,17 +143,17 @@ def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tupl
 
 
 def _beside_baseline(
-    now: _Compared, before: _Compared, name: str, request: GateRequest, listener: Listener, shares: int
+    now: _Compared, baseline: _Compared, name: str, request: GateRequest, listener: Listener, shares: int
 ) -> Check:
     """The check against the baseline of that name, at one of so many shares of the level."""
-    side, same_items, matching = _matched(now, before, request, name)
+    side, same_items, matching = _matched(now, baseline, request, name)
     compared = _compared(now.side, side, name, request, shares, same_items=same_items)
     if compared.way == "proved" and request.items is not None:
         ways = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
         raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=ways)
     listener.premise("matching", None if compared.way == "proved" else matching)
     if compared.way == "two samples" and not (compared.same or request.distinct):
-        _refuse_shared(now, before, name)
+        _refuse_shared(now, baseline, name)
     listener.premise("baseline", name)
     listener.premise("max_worse", compared.max_worse)
     listener.premise("default_worse", compared.default_limit)
@@ -222,9 +222,9 @@ class _Compared:
         return tuple(identities(y, v, **ids | {"numbered": ids.get("numbered", ())[:1]}))
 
 
-def _refuse_shared(now: _Compared, before: _Compared, name: str) -> None:
+def _refuse_shared(now: _Compared, baseline: _Compared, name: str) -> None:
     """Refuse a baseline that holds rows of FILE, predictions and all, where both are compared as independent rows."""
-    overlap = find_overlap([now.claims(), before.claims()])
+    overlap = find_overlap([now.claims(), baseline.claims()])
     if overlap is not None and overlap.others:
         said = f"{name!r} and FILE share about {counted(overlap.count, 'row')}, predictions and all"
         ways = "name other rows, or the baseline's predictions of all rows of FILE in their order"
@@ -293,13 +293,15 @@ def _very_same(now: Predictor, before: Predictor) -> bool:
     return all(np.array_equal(*pair) for pair in columns)
 
 
-def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str) -> tuple[Predictor, bool, str | None]:
+def _matched(
+    now: _Compared, baseline: _Compared, request: GateRequest, name: str
+) -> tuple[Predictor, bool, str | None]:
     """The baseline with its rows in the order of FILE's items, if both are of the same, and how they were matched."""
-    (one, other), names, items = (now.side.rows, before.side.rows), ("FILE", name), request.items
+    (one, other), names, items = (now.side.rows, baseline.side.rows), ("FILE", name), request.items
     if one is None or other is None or max(one.y_prob.size, other.y_prob.size) > MOST_RESAMPLED:
-        return before.side, False, None
+        return baseline.side, False, None
     sizes, bad = (one.y_prob.size, other.y_prob.size), request.exclude_bad
-    sources = Source(now.table, "FILE", now.names, bad), Source(before.table, name, before.names, bad)
+    sources = Source(now.table, "FILE", now.names, bad), Source(baseline.table, name, baseline.names, bad)
     match = None
     if items is not None:
         match = match_given(sources, sizes, items)
@@ -319,9 +321,9 @@ def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str)
             raise InputError("baseline", problem.problem, allowed=ways) from None
     if match is None:
         logs = any(each.is_log for each in sources)
-        return before.side, False, None if request.distinct else others_in_words(name, logs=logs)
+        return baseline.side, False, None if request.distinct else others_in_words(name, logs=logs)
     if match.how == IN_ORDER and not match.by_user:  # nothing to turn
-        return before.side, False, match.sentence(names)
+        return baseline.side, False, match.sentence(names)
     rows = other.take(match.others[0].place)
     return Predictor(rows.sample, rows=rows), True, match.sentence(names)
 
@@ -424,9 +426,9 @@ def _parted(keys: Any, within: IntArray, by: tuple[str, ...]) -> list[tuple[str,
     return [(equalities(by, key), rows) for key, rows in parts]
 
 
-def _in_order(key: tuple[Any, ...]) -> list[Any]:
+def _in_order(values: tuple[Any, ...]) -> list[Any]:
     """Values of one kind in their own order, what is missing last."""
-    return [(value is None, "" if value is None else value) for value in key]
+    return [(value is None, "" if value is None else value) for value in values]
 
 
 def _gate_of_cells(groups: Groups, request: GateRequest, shares: int) -> GateResult:

@@ -321,14 +321,14 @@ def _worst_first(
     ]
 
 
-def _measured(key: tuple[Any, ...], sample: Sample, moments: Moments) -> Segment:
+def _measured(labels: tuple[Any, ...], sample: Sample, moments: Moments) -> Segment:
     """A segment with how far it errs, from its rows in cells, and nothing about chance."""
     mean = dot(sample.mass(), sample.prediction)
     bias = float(sample.residual().sum())
     smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
     two_bin = two_bin_error_from_sample(sample)
     return Segment(
-        key,
+        labels,
         sample.n_rows,
         min(1.0, max(0.0, mean + bias)),
         mean,

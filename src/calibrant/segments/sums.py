@@ -235,11 +235,11 @@ def _totals(sums: FloatArray, weighted: bool) -> Totals:
     return Totals(count, ones, weight, squared, outcome, prediction, weighted, square, square + ones - 2.0 * of_events)
 
 
-def added_up(key: IntArray, columns: FloatArray) -> tuple[IntArray, FloatArray]:
+def added_up(number: IntArray, columns: FloatArray) -> tuple[IntArray, FloatArray]:
     """Distinct keys in order, and the sums of the columns over the rows of each."""
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.diff(key[order], prepend=-1))
-    return key[order][first], np.add.reduceat(columns[order], first)
+    order = np.argsort(number, kind="stable")
+    first = np.flatnonzero(np.diff(number[order], prepend=-1))
+    return number[order][first], np.add.reduceat(columns[order], first)
 
 
 def all_sets(n_features: int, depth: int) -> Sets:
