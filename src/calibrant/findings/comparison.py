@@ -84,36 +84,33 @@ class Comparison(Finding):
         result, low, high = self.result, *self.result.interval
         sure = f"{confidence(result.level)} confidence"
         rows = self._on or f" on the same {counted(self.audits[0].n_rows, 'row')}"
+        better, worse = (first, second) if result.statistic < 0.0 else (second, first)
+        near, far = sorted((abs(low), abs(high)))
+        size = in_points(in_short(abs(result.statistic)))
+        likely = f"likely {as_points(in_short(near, ROUND_FLOOR))} to {as_points(in_short(far, ROUND_CEILING))}"
+        ranked: tuple[str, ...] = ()
         if not result.reject:
             least, most = (as_points(in_short(low, ROUND_FLOOR)), as_points(in_short(high, ROUND_CEILING)))
-            return (
+            lines = (
                 f"Neither of {first} and {second} is proved better calibrated{rows} (p > {result.level:g}).",
                 self._far((first, second), sure),
                 f"{_SMOOTH} {first}'s less {second}'s is likely {least} to {most} points ({sure}).",
-                *self._differing(),
-                self._advice(),
             )
-        better, worse = (first, second) if result.statistic < 0.0 else (second, first)
-        near, far = sorted((abs(low), abs(high)))
-        least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
-        if self._moves(better) > self._moves(worse):
-            return (
+        elif self._moves(better) > self._moves(worse):
+            lines = (
                 say.NOT_RANKED.format(first=first, second=second, rows=rows),
                 self._far((better, worse), sure),
-                f"{_SMOOTH} {better} is better by {in_points(in_short(abs(result.statistic)))}, "
-                f"likely {as_points(least)} to {as_points(most)} ({sure}).",
-                *self._differing(),
-                self._advice(),
+                f"{_SMOOTH} {better} is better by {size}, {likely} ({sure}).",
             )
-        real = f"{chance_in_words(result.pvalue, result.level)} ({p_in_words(result.pvalue, result.level)})"
-        return (
-            f"{better} is better calibrated than {worse}{rows}. {real}.",
-            self._far((worse, better), sure),
-            f"{_SMOOTH} they differ by {in_points(in_short(abs(result.statistic)))}, "
-            f"likely {as_points(least)} to {as_points(most)}.",
-            *self._differing(),
-            self._advice(better, worse),
-        )
+        else:
+            real = f"{chance_in_words(result.pvalue, result.level)} ({p_in_words(result.pvalue, result.level)})"
+            lines = (
+                f"{better} is better calibrated than {worse}{rows}. {real}.",
+                self._far((worse, better), sure),
+                f"{_SMOOTH} they differ by {size}, {likely}.",
+            )
+            ranked = better, worse
+        return *lines, *self._differing(), self._advice(*ranked)
 
     def _differing(self) -> tuple[str, ...]:
         """In how many items outcomes differ, where they are of their own."""
