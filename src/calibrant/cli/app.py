@@ -304,14 +304,16 @@ def _compare_files(
     from calibrant.findings.matching import Pairing, Source
 
     progress("Comparison")
-    titles = _titles(files, inputs)
+    titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
+    titles = titles if len(set(titles)) == len(titles) else list(files)
     audits, rows = [each.audit for each in audited], [each.rows for each in audited]
     for problem in very_same(titles, rows):
         tell(problem)
     sources = [Source(table, name, of.columns) for table, name, of in zip(inputs, titles, audits, strict=True)]
     match, unmatched = _match(sources, audited, items, request)
-    if match is not None:
-        audits = [_without_ids(each, match) for each in audits]
+    if match is not None:  # the column of ids was looked at
+        rest = [tuple(name for name in each.not_looked_at if name != match.how) for each in audits]
+        audits = [replace(each, not_looked_at=names) for each, names in zip(audits, rest, strict=True)]
     pairing = Pairing(match, unmatched, items is not None, any(each.is_log for each in sources))
     drawn: dict[str, Any] = {"level": request.level, "seed": request.random_state}
     result = compare(titles, audits, rows, groups_of=[each.groups for each in audited], pairing=pairing, **drawn)
@@ -319,12 +321,6 @@ def _compare_files(
     if match is None or result.not_compared is not None:
         return result
     return replace(result, matching=match.sentence(titles))
-
-
-def _titles(files: Sequence[str], inputs: Sequence[Table]) -> list[str]:
-    """Names of tables where each has one of its own, or of their files."""
-    titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
-    return titles if len(set(titles)) == len(titles) else list(files)
 
 
 def _match(
@@ -337,11 +333,6 @@ def _match(
     if len(outcomes) < len(audited) or any(each.audit.n_excluded for each in audited):
         return None, None
     return match_rows(sources, outcomes, items, distinct=request.distinct)
-
-
-def _without_ids(audit: Audit, match: Match) -> Audit:
-    """The audit without the column of ids among those that were not looked at: rows were matched by it."""
-    return replace(audit, not_looked_at=tuple(name for name in audit.not_looked_at if name != match.how))
 
 
 def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
