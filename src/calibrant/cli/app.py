@@ -312,8 +312,7 @@ def _compare_files(
     sources = [Source(table, name, of.columns) for table, name, of in zip(inputs, titles, audits, strict=True)]
     match, unmatched = _match(sources, audited, items, request)
     if match is not None:  # the column of ids was looked at
-        rest = [tuple(name for name in each.not_looked_at if name != match.how) for each in audits]
-        audits = [replace(each, not_looked_at=names) for each, names in zip(audits, rest, strict=True)]
+        audits = [replace(a, not_looked_at=tuple(n for n in a.not_looked_at if n != match.how)) for a in audits]
     pairing = Pairing(match, unmatched, items is not None, any(each.is_log for each in sources))
     drawn: dict[str, Any] = {"level": request.level, "seed": request.random_state}
     result = compare(titles, audits, rows, groups_of=[each.groups for each in audited], pairing=pairing, **drawn)
