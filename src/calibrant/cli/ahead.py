@@ -81,7 +81,7 @@ def compile_share(folder: str, everything: bool, files: bool) -> None:
 def _tasks(everything: bool, files: bool) -> Iterator[Callable[[], object]]:
     """Kernels of an audit of rows, by the time that they take to compile.
 
-    `_bracket` needs what `_solve` compiles: it stands where that is done, whichever process comes to it.
+    `_bracket` needs what `_solve` compiles: it stands where that is done, by either process.
     """
     import numpy as np
 

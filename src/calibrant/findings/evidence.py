@@ -212,7 +212,7 @@ def varies_together(rows: Rows | None) -> bool:
     """Whether trials of a row are plainly no independent outcomes of one chance.
 
     Rows next to one another in their predictions are paired. Given the events of both, those of one are hypergeometric
-    if both have one chance, whatever it is: their squared error over its variance then is 1 on average.
+    if both have one chance, large or small: their squared error over its variance then is 1 on average.
     """
     if rows is None or rows.trials is None or rows.group is not None:
         return False

@@ -337,7 +337,7 @@ def found_in_words(segments: FoundSegments, above: str | None = None) -> str:
 
 
 def _few_that_explain(segments: FoundSegments, opposite: FoundSegment | None, above: str | None) -> str:
-    """How many of the segments explain the rest, and of which rows the errors of those in the sentence are."""
+    """How many of the segments explain the rest, and whose errors those in the sentence are."""
     n_listed = len(segments.segments)
     few = explaining(n_listed, segments.n_beyond)
     if n_listed == 1:

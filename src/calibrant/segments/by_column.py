@@ -299,7 +299,7 @@ def _tests_by_group(groups: Groups, resolution: int, exclude_bad: bool) -> tuple
 
 
 def _refuse_light(weight: FloatArray) -> None:
-    """Refuse segments that all have no weight, or of which one has hardly any."""
+    """Refuse segments without weight, and one with hardly any."""
     if not weight.any():
         raise InputError("sample_weight", NO_WEIGHT)
     if ((weight > 0.0) & (weight < _LIGHTEST)).any():

@@ -43,7 +43,7 @@ _NAMED = 3
 
 
 def few_known_in_words(names: Sequence[str]) -> str:
-    """Say of which segments too few outcomes are known, of several the first."""
+    """Name segments with too few known outcomes, of several the first."""
     return f"too few outcomes are known to look at {_first(names)}"
 
 
