@@ -5,6 +5,7 @@ import math
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -258,7 +259,9 @@ CALLS = {
     "choose, constant": lambda: calibrant.choose_recalibrator(Y[::-1], V, level=LEVEL),
     "choose, classes": lambda: calibrant.choose_recalibrator(*CLASSES, level=LEVEL),
     "classes": lambda: inference.class_wise_test(*CLASSES, level=LEVEL),
-    "acting": lambda: acting_from_sample(Sample.of_arrays(Y.astype(float), V, None), 0.3, LEVEL, 39, 0),
+    "acting": lambda: acting_from_sample(
+        Sample.of_arrays(Y.astype(float), V, None), SimpleNamespace(threshold=0.3, level=LEVEL), 39, 0
+    ),
     "band": lambda: calibrant.decision_curve(Y, V).band(level=LEVEL, **DRAWN),
     "repair": lambda: calibrant.SegmentRecalibrator("p", level=LEVEL, cv=2).fit(TABLE.select(["p", "place"]), Y),
     "monitor": monitored,

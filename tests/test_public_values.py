@@ -11,6 +11,7 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -151,7 +152,7 @@ MADE = {
     "CorpRegions": lambda: calibrant.inference.corp_regions(Y, V, n_resamples=39, random_state=0),
     "Coupling": lambda: certificate().coupling,
     "CoxResult": lambda: calibrant.cox_test(Y, V),
-    "Acting": lambda: acting_from_sample(Sample.from_columns(Y, V), 0.5, 0.05, 0, 0),
+    "Acting": lambda: acting_from_sample(Sample.from_columns(Y, V), SimpleNamespace(threshold=0.5, level=0.05), 0, 0),
     "Cost": lambda: cost_from_sample(Sample.from_columns(Y, V), 0.05),
     "DecisionBand": lambda: calibrant.decision_curve(Y, V).band(n_resamples=39, random_state=0),
     "DecisionCurve": lambda: calibrant.decision_curve(Y, V),

@@ -227,7 +227,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("measures/smooth.py", "_of_keys", "return error / keys.size", "pass"): "a slower way to the same number",
     ("report/diagram.py", "_drift_figure", "72", "73"): _LOOK,
     (
-        "findings/leaving.py",
+        "findings/hints.py",
         "columns_of_leaving",
         "0",
         "1",

@@ -195,8 +195,9 @@ def test_rows_of_files_are_matched_where_all_are_known(monkeypatch, rows, exclud
     ((titles, not_looked_at, how),) = handed
     assert titles == ["a", "b"]
     assert not_looked_at == [("site",) if looked_for and matches else ("id", "site")] * 2  # the ids were looked at
-    assert (how["match"], how["unmatched"]) == ((match, "unmatched") if looked_for else (None, None))
-    assert how["explicit"] is True
+    pairing = how["pairing"]
+    assert (pairing.match, pairing.unmatched) == ((match, "unmatched") if looked_for else (None, None))
+    assert pairing.explicit is True
     assert found.matching == (f"{said}: ['a', 'b']" if said else None)
 
 

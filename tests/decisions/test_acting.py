@@ -1,6 +1,7 @@
 """What an audit keeps of the decision curve: the curve's own numbers at fewer thresholds."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from calibrant import InputError, audit, decision_curve, murphy_diagram
 from calibrant.decisions.curve import acting_from_sample, band_of_sample
 from calibrant.door.sample import Sample
+
+COST = SimpleNamespace(threshold=0.3, level=0.05)
 
 
 def drawn(n):
@@ -35,7 +38,7 @@ def test_it_is_the_curve_at_fewer_thresholds_with_the_costs_among_them():
 
 def test_the_thinned_diagram_has_the_whole_one_s_values_and_hull():
     y, v = drawn(3000)
-    whole, thin = murphy_diagram(y, v), acting_from_sample(Sample.from_columns(y, v), 0.5, 0.05, 0, 0).murphy
+    whole, thin = murphy_diagram(y, v), acting_from_sample(Sample.from_columns(y, v), COST, 0, 0).murphy
     place = np.searchsorted(whole.thresholds, thin.thresholds)
     np.testing.assert_array_equal(whole.thresholds[place], thin.thresholds)
     np.testing.assert_array_equal(whole.elementary_score[place], thin.elementary_score)
@@ -55,7 +58,7 @@ def test_the_thinned_diagram_has_the_whole_one_s_values_and_hull():
     ],
 )
 def test_where_no_band_is_drawn_it_says_why(columns, why):
-    found = acting_from_sample(Sample.from_columns(*columns), 0.3, 0.05, 199, 0)
+    found = acting_from_sample(Sample.from_columns(*columns), COST, 199, 0)
     assert found.band is None
     assert why in found.no_band
 
@@ -91,7 +94,7 @@ def test_a_band_has_as_many_redraws_as_its_level_needs():
 
 
 def test_without_resamples_there_is_no_band():
-    found = acting_from_sample(Sample.from_columns(*drawn(200)), 0.3, 0.05, 0, 0)
+    found = acting_from_sample(Sample.from_columns(*drawn(200)), COST, 0, 0)
     assert found.band is None
     assert found.no_band == "no resamples were asked for"
 
@@ -99,7 +102,7 @@ def test_without_resamples_there_is_no_band():
 def test_rows_that_were_pooled_into_cells_have_no_band():
     y, v = drawn(200)
     sample = Sample.from_columns(y, v)
-    apart, pooled = acting_from_sample(sample, 0.3, 0.05, 39, 0), replace(sample, cell_width=np.full(v.size, 0.01))
+    apart, pooled = acting_from_sample(sample, COST, 39, 0), replace(sample, cell_width=np.full(v.size, 0.01))
     assert (apart.no_band, apart.band.n_resamples) == (None, 39)
-    found = acting_from_sample(pooled, 0.3, 0.05, 39, 0)
+    found = acting_from_sample(pooled, COST, 39, 0)
     assert (found.band, found.no_band) == (None, "rows were pooled into cells")

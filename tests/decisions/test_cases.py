@@ -9,11 +9,10 @@ from scipy.stats import norm, t
 
 from calibrant import InputError, Interval
 from calibrant.decisions import clinical, curve
-from calibrant.decisions.cases import Cases
+from calibrant.decisions.cases import Cases, weight_shift
 from calibrant.decisions.clinical import _error, _few_groups, _freedom, _newcombe, _reaching, _sizes, c_statistic
 from calibrant.decisions.curve import _evenly, band_of
 from calibrant.decisions.line import Estimate
-from calibrant.decisions.unseen import weight_shift
 
 Y = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
 V = np.array([0.1, 0.4, 0.7, 0.2, 0.6, 0.3])

@@ -14,10 +14,9 @@ from scipy.stats import chi2, poisson
 from calibrant import InputError, audit, clinical_calibration
 from calibrant.decisions import clinical
 from calibrant.decisions import flexible as smooth
-from calibrant.decisions.cases import Cases
+from calibrant.decisions.cases import Cases, expected_weights, weight_shift
 from calibrant.decisions.clinical import _holm, _least_share, _verdict
 from calibrant.decisions.flexible import _ends, fitted_places, smoothed
-from calibrant.decisions.unseen import expected_weights, weight_shift
 from tests.oracles import clinical as oracle
 from tests.strategies import examples, samples
 

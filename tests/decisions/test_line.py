@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from calibrant import InputError
 from calibrant.decisions import cases as of_cases
-from calibrant.decisions.cases import Cases
+from calibrant.decisions.cases import Cases, weight_shift
 from calibrant.decisions.flexible import _stretched
 from calibrant.decisions.line import (
     Estimate,
@@ -22,7 +22,6 @@ from calibrant.decisions.line import (
     observed_expected,
     robust_scales,
 )
-from calibrant.decisions.unseen import weight_shift
 from calibrant.door.ends import Interval
 from calibrant.door.rows import Rows
 

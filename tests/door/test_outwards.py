@@ -23,7 +23,7 @@ from calibrant.door.ends import (
     rounded_up,
 )
 from calibrant.drift.monitor import MonitorReading
-from calibrant.findings.words import proved
+from calibrant.findings.word_catalogue import proved
 from calibrant.inference.bounds.gate import GateResult, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calibrant import Interval
-from calibrant.findings import actions
-from calibrant.findings.actions import (
+from calibrant.findings import action_catalogue
+from calibrant.findings.action_catalogue import (
     IF_ALL_RIGHT,
     _collect,
     _level_and_slope,
@@ -118,10 +118,10 @@ ALIKE = (segment("a", 0.4, 0.6), segment("b", 0.4, 0.65))
 def test_a_correction_of_all_rows_is_advised_beside_the_parts_that_are_off(monkeypatch, chosen, parts, by, said):
     advice = SimpleNamespace(gain=SimpleNamespace(summary=lambda: "What it gains."), chosen=chosen)
     answer, audit = an_answer(action="recalibrate"), an_audit(advice=advice, **parts)
-    monkeypatch.setattr(actions, "since", lambda *_: None)
+    monkeypatch.setattr(action_catalogue, "since", lambda *_: None)
     assert _recalibrate(answer, audit).lower() == said.format(GAINS.format(by)).lower()
     if "periods" in parts:
-        monkeypatch.setattr(actions, "since", lambda *_: object())
+        monkeypatch.setattr(action_catalogue, "since", lambda *_: object())
         assert _recalibrate(answer, audit).startswith("find out what changed. If it lasts, correct the predictions ")
 
 
@@ -144,7 +144,7 @@ def test_a_gain_is_at_most_what_prints(share, said):
     ],
 )
 def test_the_line_begins_with_what_is_done_first(monkeypatch, action, sampled, said):
-    monkeypatch.setattr(actions, "if_chosen", lambda _: "Give fractions.")
+    monkeypatch.setattr(action_catalogue, "if_chosen", lambda _: "Give fractions.")
     within = gate("within", 0.0, 0.01)
     audit = an_audit(perhaps_sampled=sampled, gate=within if action == "collect more rows" else None)
     line = action_line(an_answer(action=action, interval=within.lower_distance), audit)
@@ -186,7 +186,7 @@ def gate(verdict, low, high, needed=None):
     ],
 )
 def test_what_is_collected_is_what_decides(monkeypatch, answer, audit, said):
-    monkeypatch.setattr(actions, "rows_to_collect", lambda _: "800 to 1,000 rows")
+    monkeypatch.setattr(action_catalogue, "rows_to_collect", lambda _: "800 to 1,000 rows")
     assert _collect(an_answer(action="collect more rows", **answer), an_audit(**audit)).startswith(said)
 
 
@@ -344,7 +344,7 @@ def test_level_and_slope_are_fitted_with_what_rows_weigh(audit, fit):
     ],
 )
 def test_the_repair_of_a_segment_weighs_rows_that_were_sampled_by_outcome(monkeypatch, audit, imports, weight):
-    monkeypatch.setattr(actions, "blamed", lambda *_: ONE)
+    monkeypatch.setattr(action_catalogue, "blamed", lambda *_: ONE)
     assert _weights_of_repair(an_audit(**audit), "y") == (imports, weight)
     names = {**audit.pop("columns", {}), "y_true": "y", "y_prob": "p"}
     lines = code(an_answer(action="look closer"), an_audit(columns=names, **audit))
@@ -357,7 +357,7 @@ def test_of_an_error_since_some_period_no_lines_are_shown(monkeypatch):
     audit = an_audit(advice=SimpleNamespace(code="lines"))
     answer = an_answer(action="recalibrate", direction="too low")
     assert code(answer, audit) == "lines"
-    monkeypatch.setattr(actions, "since", lambda *_: object())
+    monkeypatch.setattr(action_catalogue, "since", lambda *_: object())
     assert code(answer, audit) is None
 
 
@@ -394,7 +394,7 @@ def test_outcomes_at_a_horizon_are_made_as_they_were(strata, least, arguments):
 def test_the_action_in_a_few_words(monkeypatch, answer, audit, said):
     answer = an_answer(**{"action": "collect more rows", **answer})
     assert short_action(answer, an_audit(**audit)) == said
-    monkeypatch.setattr(actions, "blamed", lambda *_: ONE)
+    monkeypatch.setattr(action_catalogue, "blamed", lambda *_: ONE)
     assert short_action(answer, an_audit(**audit)) == (
         "correct place = north alone" if answer.action == "recalibrate" else said
     )

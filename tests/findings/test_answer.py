@@ -15,7 +15,7 @@ from calibrant import Interval, audit, audit_table, calibration_test
 from calibrant.door.ends import in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
-from calibrant.findings.actions import code
+from calibrant.findings.action_catalogue import code
 from calibrant.findings.catalogue import answer
 from calibrant.findings.decision import (
     CASES,
@@ -26,7 +26,7 @@ from calibrant.findings.decision import (
     default_limit,
     split_by_alarm,
 )
-from calibrant.findings.words import rate
+from calibrant.findings.word_catalogue import rate
 from calibrant.gate.asides import asides
 from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
 from calibrant.inference.bounds.tally import Tally, rows_to_decide

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from calibrant import Interval, audit
-from calibrant.findings import actions, catalogue
-from calibrant.findings.actions import action_line, code, what_to_do
+from calibrant.findings import action_catalogue, catalogue
+from calibrant.findings.action_catalogue import action_line, code, what_to_do
 from calibrant.findings.catalogue import (
     _drift_in_words,
     _found_segment,
@@ -91,7 +91,7 @@ def test_what_a_correction_would_gain_is_told_where_it_is_known():
 def test_one_segment_to_blame_is_corrected_alone(monkeypatch, action):
     found = slightly_off()
     one = Blamed("place = north", ("place",), 100, 0.5, 0.7, 0.4, 0.41)
-    monkeypatch.setattr(actions, "blamed", lambda *_: one)
+    monkeypatch.setattr(action_catalogue, "blamed", lambda *_: one)
     said = action_line(replace(found.answer, action=action), found)
     assert "place = north" in said
     assert said.startswith("Do: ")

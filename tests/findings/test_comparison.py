@@ -16,7 +16,7 @@ from calibrant.drift.monitor import MonitorReading
 from calibrant.drift.periods import Period
 from calibrant.findings import comparison
 from calibrant.findings.comparison import compare
-from calibrant.findings.words import periods_in_words
+from calibrant.findings.word_catalogue import periods_in_words
 from tests.inference.test_items import questions
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -232,7 +232,7 @@ def test_a_comparison_is_given_what_the_command_is_given(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["audit", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *options])
     assert done.exit_code == 0, done.output
     assert (taken[0]["level"], taken[0]["seed"]) == (0.2, 7)
-    assert [len(np.unique(each)) for each in taken[0]["groups"]] == [120, 120]
+    assert [len(np.unique(each)) for each in taken[0]["groups_of"]] == [120, 120]
 
 
 def answers(tmp_path, name, y, v, *, ids, order):
@@ -359,7 +359,7 @@ def test_what_to_do_about_too_few_groups_without_a_direction_is_said():
     rows = [(y, p), (y, other)]
     audits = [audit(*each, groups=hospital, n_resamples=39) for each in rows]
     assert {(each.answer.action, each.answer.direction) for each in audits} == {("collect more rows", None)}
-    found = compare(("a", "b"), audits, rows, groups=[hospital, hospital], seed=0)
+    found = compare(("a", "b"), audits, rows, groups_of=[hospital, hospital], seed=0)
     assert found.details[-1] == "Do: collect rows of more groups before you rely on a and b."
 
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from calibrant.findings import dispersion
-from calibrant.findings.dispersion import varies_together
+from calibrant.findings import evidence
+from calibrant.findings.evidence import varies_together
 
 
 def rows(pairs, trials):
@@ -30,7 +30,7 @@ def rows(pairs, trials):
     ],
 )
 def test_pairs_differ_by_more_than_the_hypergeometric_variance(monkeypatch, pairs, trials, plain, varies):
-    monkeypatch.setattr(dispersion, "_PLAIN", plain)
+    monkeypatch.setattr(evidence, "_PLAINLY", plain)
     assert varies_together(rows(pairs, trials)) is varies
 
 

@@ -17,11 +17,11 @@ from calibrant.decisions.line import Estimate, GroupLine
 from calibrant.door.ends import Interval
 from calibrant.door.request import Listener
 from calibrant.findings import decision
-from calibrant.findings.actions import code
+from calibrant.findings.action_catalogue import code
 from calibrant.findings.advice import Advice
 from calibrant.findings.catalogue import _COMES_TO, standing
 from calibrant.findings.decision import State, action_of, loose_limit
-from calibrant.findings.words import rate
+from calibrant.findings.word_catalogue import rate
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.report.gate import gate_as_junit, gate_as_markdown

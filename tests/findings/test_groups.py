@@ -24,7 +24,7 @@ from calibrant import (
     smooth_calibration_error,
 )
 from calibrant.cli.app import app
-from calibrant.findings.actions import _more_groups
+from calibrant.findings.action_catalogue import _more_groups
 from calibrant.findings.arrays import given
 from calibrant.inference import regret_bounds
 from calibrant.report.html import document

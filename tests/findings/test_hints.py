@@ -6,7 +6,7 @@ import pytest
 
 from calibrant import InputError, audit_table
 from calibrant.door.request import Listener
-from calibrant.findings.leaving import columns_of_leaving, log_rank
+from calibrant.findings.hints import columns_of_leaving, log_rank
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.tables.frames import OpenedFrame

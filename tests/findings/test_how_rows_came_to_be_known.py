@@ -22,7 +22,7 @@ from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
-from calibrant.findings.actions import code
+from calibrant.findings.action_catalogue import code
 from calibrant.findings.comparison import compare
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
@@ -420,10 +420,10 @@ def test_other_groups_are_told_by_the_rows_that_they_part():
     apart[6] = 9999
     audits = [audit(y, p, groups=group, n_resamples=0) for p in (v, 0.9 * v)]
     rows = [(y, v), (y, 0.9 * v)]
-    found = compare(["a", "b"], audits, rows, groups=[group, apart])
+    found = compare(["a", "b"], audits, rows, groups_of=[group, apart])
     assert "rows 4 and 6 are of one group in only one of a and b" in found.headline
     assert "same order" not in found.headline
-    names = compare(["a", "b"], audits, rows, groups=[group, group.max() - group])
+    names = compare(["a", "b"], audits, rows, groups_of=[group, group.max() - group])
     assert names.result is not None  # which number a group has says nothing
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from calibrant.findings import leaving
-from calibrant.findings.leaving import _surprise, columns_of_leaving, log_rank
+from calibrant.findings import hints
+from calibrant.findings.hints import _surprise, columns_of_leaving, log_rank
 
 
 def followed(n, seed, k=3):
@@ -80,7 +80,7 @@ def test_columns_are_named_while_their_tail_times_their_number_is_a_thousandth_a
     def surprise(_time, _event, _horizon, rank, _within):
         return surprises["a" if np.ptp(rank) else next(name for name, first in names.items() if first == rank[0])]
 
-    monkeypatch.setattr(leaving, "_surprise", surprise)
+    monkeypatch.setattr(hints, "_surprise", surprise)
     given = [np.arange(n) % strata]
     expected = [each for each in found if norm.sf(surprises[each]) * len(columns) <= 0.001]
     assert columns_of_leaving(np.ones(n), np.zeros(n), 2.0, columns, given) == expected
@@ -99,7 +99,7 @@ def test_columns_are_named_while_their_tail_times_their_number_is_a_thousandth_a
 )
 def test_values_of_fewer_than_five_expected_leavers_are_taken_together(monkeypatch, expected, degrees):
     excess, variance = np.array([-6.0, 4.0, 2.0]), np.array([[5.0, -3.0, -2.0], [-3.0, 4.0, -1.0], [-2.0, -1.0, 3.0]])
-    monkeypatch.setattr(leaving, "log_rank", lambda *_: (excess, variance, np.array(expected)))
+    monkeypatch.setattr(hints, "log_rank", lambda *_: (excess, variance, np.array(expected)))
     found = _surprise(np.ones(3), np.zeros(3), 2.0, np.arange(3), np.zeros(3, int))
     if not degrees:
         assert found == -np.inf

@@ -12,9 +12,10 @@ from calibrant import CalibrationGate, CalibrationSketch, InputError
 from calibrant.door.columns import FINITE, NOT_SWAPPED
 from calibrant.door.errors import FileError
 from calibrant.door.request import AuditRequest, Listener
-from calibrant.findings import faults, parts, population
+from calibrant.findings import faults, parts
 from calibrant.findings import tables as of_audit
-from calibrant.findings.tables import Audited, _check_drift, keep_rows, names_of, say_excluded
+from calibrant.findings.hints import say_excluded
+from calibrant.findings.tables import Audited, _check_drift, keep_rows, names_of
 from calibrant.gate.anytime import gate_so_far
 from calibrant.gate.checks import check_opened, check_state
 from calibrant.gate.request import GateRequest
@@ -334,18 +335,18 @@ def test_strata_need_rows_and_a_value_in_each():
     request = SimpleNamespace(horizon=1.0, strata=("site",), by=(), least_followed=None)
     table = SimpleNamespace(require=lambda *_: None, summed=True, ranks=lambda *_: np.array([0, -1]))
     with pytest.raises(InputError, match="strata: cannot be used with a table that is read lazily; collect it first"):
-        population.at_horizon(table, None, None, request)
+        parts.at_horizon(table, None, None, request)
     table.summed = False
     with pytest.raises(InputError, match="strata: ") as caught:
-        population.at_horizon(table, None, None, request)
+        parts.at_horizon(table, None, None, request)
     assert caught.value.row == 1
     request.strata = ("site", "sex")
     with pytest.raises(InputError, match=r"strata \(site\): "):
-        population.at_horizon(table, None, None, request)
+        parts.at_horizon(table, None, None, request)
 
 
 def test_segments_have_no_sizes_where_every_outcome_is_known():
-    assert population.Population(None, None, None).sizes(["site"], None) == {}
+    assert parts.Population(None, None, None).sizes(["site"], None) == {}
 
 
 @pytest.mark.parametrize(

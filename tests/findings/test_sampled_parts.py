@@ -7,9 +7,9 @@ from scipy.special import expit
 
 from calibrant import audit_table
 from calibrant.door.weights import SamplingFractions
-from calibrant.findings.actions import code
+from calibrant.findings.action_catalogue import code
 from calibrant.findings.decision import blamed, since
-from calibrant.findings.words import segment_in_words
+from calibrant.findings.word_catalogue import segment_in_words
 
 FRACTIONS = {0: 0.1, 1: 1.0}
 OF = {"y_true": "y", "y_prob": "p", "n_resamples": 99, "random_state": 0}

@@ -24,6 +24,7 @@ from calibrant.findings.comparison import (
     refuse_idle_draws,
     very_same,
 )
+from calibrant.findings.matching import Pairing
 from tests.findings.parts import an_answer, an_audit, period
 
 Y, V = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.1, 0.8, 0.6, 0.3])
@@ -206,7 +207,7 @@ def test_a_seed_is_shared_where_all_audits_drew_by_it(seeds, shared):
     assert found.names == ("x (1)", "x (2)")
     assert found.seed == shared
     assert found.not_compared == "that takes single, unweighted rows with outcomes 0 or 1"
-    assert compare("xy", audits, [None, None], unmatched="no ids", seed=1).not_compared == "no ids"
+    assert compare("xy", audits, [None, None], pairing=Pairing(unmatched="no ids"), seed=1).not_compared == "no ids"
 
 
 FINE = {"state": "too few rows", "action": "collect more rows", "interval": Interval(0.0, 0.0234)}

@@ -15,7 +15,7 @@ from calibrant.cli.app import app
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.drift import calibration_drift
-from calibrant.findings.dispersion import varies_together
+from calibrant.findings.evidence import varies_together
 from calibrant.gate.checks import check_opened
 from calibrant.gate.request import GateRequest
 from calibrant.tables import entry

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import Bracket, confidence
 from calibrant.findings.regions import Places, Region
-from calibrant.findings.words import (
+from calibrant.findings.word_catalogue import (
     _which_way,
     ends,
     enough,

@@ -8,7 +8,7 @@ import pytest
 
 from calibrant import Interval
 from calibrant.door.sample import Sample
-from calibrant.findings.actions import IF_ALL_RIGHT
+from calibrant.findings.action_catalogue import IF_ALL_RIGHT
 from calibrant.findings.catalogue import BOTH_SIGNS, SURELY
 from calibrant.findings.regions import of_no_use
 from calibrant.gate import asides as beside

@@ -10,7 +10,7 @@ import pytest
 from calibrant import CalibrationSketch, InputError, calibration_gate
 from calibrant.door.request import Listener
 from calibrant.door.sample import Sample
-from calibrant.findings.words import LABELS
+from calibrant.findings.word_catalogue import LABELS
 from calibrant.gate import checks
 from calibrant.gate import table as gate_table
 from calibrant.gate.checks import _refuse_itself, check_opened

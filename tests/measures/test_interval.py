@@ -60,7 +60,7 @@ def every_cost(sample):
 @given(samples())
 def test_every_step_of_the_dynamic_program(given_rows):
     sample = Sample.from_columns(*given_rows)
-    cost, start, first = least_costs(sample)
+    cost, start, first = least_costs(sample.prediction, sample.mass(), sample.residual())
     assert cost == pytest.approx(every_cost(sample), abs=1e-12)
     assert np.all((start[1:] >= 0) & (start[1:] < np.arange(1, start.size)))
     assert first[0] == 0
@@ -107,7 +107,7 @@ def test_nothing_is_lost_on_larger_samples(kind):
     y_true, y_prob, weight = larger_sample(kind, 1500)
     sample = Sample.from_columns(y_true, y_prob, weight)
     best = every_cost(sample)
-    assert least_costs(sample)[0] == pytest.approx(best, abs=1e-12)
+    assert least_costs(sample.prediction, sample.mass(), sample.residual())[0] == pytest.approx(best, abs=1e-12)
     partition = interval_calibration_partition(y_true, y_prob, sample_weight=weight)
     assert partition.value == pytest.approx(best[-1], abs=1e-12)
     check_partition(y_true, y_prob, weight, partition)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, kernel_calibration_error, smooth_calibration_error
+from calibrant.door.sample import Sample, sorted_keys
 from calibrant.kernels import pairs
 from calibrant.measures import squared_canonical_kernel_error
 from tests.oracles import kernel as oracle
@@ -204,3 +205,22 @@ def test_pairs_are_those_within_blocks_of_the_rows_as_they_were_dealt(n, block_s
         if i // block_size == j // block_size
     ]
     assert found == pytest.approx(np.mean(terms), abs=1e-12)
+
+
+@examples(1000)
+@given(samples(weights=False, fractional=False), st.sampled_from([1e-300, 1e-4, 0.1, 1.0, 30.0, 1e300]))
+def test_sums_over_keys_are_those_over_the_sample(rows, bandwidth):
+    y, v, _ = rows
+    sample = Sample.of_arrays(np.array(y, float), np.array(v, float))
+    keys = sorted_keys(np.array(y, float), np.array(v, float))
+    assert pairs.laplace_of_keys(keys, bandwidth) == pairs.laplace(sample.prediction, sample.residual(), bandwidth)
+
+
+@pytest.mark.parametrize("digits", [2, 17])
+def test_many_rows_take_the_same_value(digits):
+    rng = np.random.default_rng(4)
+    v = np.round(rng.random(1 << 17), digits)
+    y = (rng.random(v.size) < v**2).astype(float)
+    few = kernel_calibration_error(y, v, sample_weight=np.ones(v.size))
+    assert kernel_calibration_error(y, v) == pytest.approx(few, rel=1e-12)
+    assert kernel_calibration_error(np.where(y == 1.0, 1.0, 0.25), v) > 0.0  # rates have no keys

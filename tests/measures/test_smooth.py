@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 from scipy.sparse import diags_array, vstack
 
 from calibrant import smooth_calibration_error, smooth_calibration_witness, threads
+from calibrant.door import sample as door
 from calibrant.door.sample import Sample
 from calibrant.measures import smooth
 from tests.oracles import smooth as oracle
@@ -199,7 +200,7 @@ def test_resamples_have_the_error_of_their_rows(kind, seed, sort):
 @pytest.mark.parametrize("kind", [*KINDS, "calibrated", "overconfident", "alternating", "adversarial", "heavy"])
 def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
     rng, n, weight = np.random.default_rng(0), 2**18 + 77, None
-    for module in (smooth, threads):  # two of them with an eighth of the rows
+    for module in (door, threads):  # two of them with an eighth of the rows
         monkeypatch.setattr(module, "WORTH_A_THREAD", 2**18)
     if kind in KINDS:
         y, v = many(rng, n, kind)
@@ -215,7 +216,7 @@ def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
     order = rng.permutation(y.size)
     y, v = y[order], v[order]
     value = smooth_calibration_error(y, v, sample_weight=weight)
-    monkeypatch.setattr(smooth, "processors", lambda: 1)
+    monkeypatch.setattr(door, "processors", lambda: 1)
     monkeypatch.setattr("calibrant.threads.processors", lambda: 1)
     assert smooth_calibration_error(y, v, sample_weight=weight) == value
     sample = Sample.from_columns(y, v, weight)

@@ -122,8 +122,9 @@ FINDINGS = ("periods", "classes", "found_segments")
 def test_a_page_draws_what_the_audit_has(monkeypatch, there):
     for name in ("sentences", "facts", "reality", "what_to_do", "code", "bars", "_diagram", "_acting", "some_periods"):
         monkeypatch.setattr(html, name, lambda *_, **__: None)
-    for name in ("periods_in_words", "_drift", "_class_questions", "_class_pictures", "_found", "_pairs"):
+    for name in ("_drift", "_class_questions", "_class_pictures", "_found", "_pairs"):
         monkeypatch.setattr(html, name, lambda *_, name=name: name)
+    monkeypatch.setattr(html.say, "periods_in_words", lambda _: "periods_in_words")
     has = {"periods": (), "classes": None, "found_segments": None}
     has |= {name: [SimpleNamespace(reading=SimpleNamespace(evalue=2e12))] for name in there}
     premises = SimpleNamespace(beside=lambda *_: ())

@@ -24,7 +24,7 @@ def periods(n, rejected=()):
 
 @pytest.mark.parametrize(("n", "every"), [(1, None), (20, None), (21, 2), (40, 2), (41, 3), (1000, 50)])
 def test_of_more_than_twenty_periods_it_is_told_that_some_are_shown(monkeypatch, n, every):
-    monkeypatch.setattr(text, "periods_in_words", lambda _: "In words.")
+    monkeypatch.setattr(text.say, "periods_in_words", lambda _: "In words.")
     monkeypatch.setattr(text, "_periods", lambda shown: f"{len(shown)} in the table")
     said = " ".join(said_of(periods=periods(n)).split())
     told = "" if every is None else f" Of {n:,} periods one in {every} is shown, and the first with enough evidence."
@@ -66,7 +66,7 @@ def test_the_seed_of_a_comparison_is_told_where_it_has_one(seed):
     said["not_compared"] = None
     _of_comparison(SimpleNamespace(**said, seed=seed), page, ())
     told = page.text().partition("Taken as given\n--------------")[2]
-    assert told.strip() == ("" if seed is None else text.repeats(seed))
+    assert told.strip() == ("" if seed is None else text.say.repeats(seed))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_the_sections_of_a_page_are_those_that_were_asked_for(monkeypatch, every
                 ]
                 assert ("It costs." in said) == (everything and cost is not None and state == "worth correcting")
                 assert ("--all shows the measures" in said) == (not everything)
-                assert said.endswith(text.repeats(0)) == (seed is not None and resamples > 0)
+                assert said.endswith(text.say.repeats(0)) == (seed is not None and resamples > 0)
 
 
 @pytest.mark.parametrize("everything", [True, False])
@@ -265,7 +265,7 @@ def test_bounds_and_the_lack_of_a_band_are_told_where_there_are_any(monkeypatch,
     monkeypatch.setattr(text, "proved_by", lambda *_, **__: "proved")
     found = SimpleNamespace(gate=gate, reliability=SimpleNamespace(no_band=no_band), rates=rates)
     band = ["There is no band: too few rows."] if no_band and not rates else []
-    assert text.reality(found) == [*([text.sentence("proved")] if gate else []), *band]
+    assert text.reality(found) == [*([text.say.sentence("proved")] if gate else []), *band]
 
 
 @pytest.mark.parametrize("regions", [(), ("one", "other")])
@@ -288,7 +288,7 @@ def test_ranges_that_err_are_listed_or_it_is_told_that_there_is_none(monkeypatch
     said = page.text().split("\n")
     assert said[3:5] == ["0.1  Error. How far.", "0.1  Error (width 0.1). Too many rows."]
     where = said.index("Where it errs (by the averaged map)") + 2
-    listed = [f"- {each} errs" for each in regions] or [text.NO_REGION]
+    listed = [f"- {each} errs" for each in regions] or [text.say.NO_REGION]
     assert said[where : where + len(listed) + 1] == [*listed, ""]
     real = said[said.index("Is it real?") + 2 :]
     assert real == ["- A test: p = 0.1", *([] if line is None else [f"- Level and slope: {line}"]), "- Bounded."]
@@ -298,9 +298,9 @@ def test_ranges_that_err_are_listed_or_it_is_told_that_there_is_none(monkeypatch
 @pytest.mark.parametrize("interval", [None, (-0.0312, 0.0512)])
 @pytest.mark.parametrize("reject", [False, True])
 def test_a_segment_s_line_has_what_is_sure_of_its_bias_where_that_was_tested(monkeypatch, chance, interval, reject):
-    monkeypatch.setattr(text, "segment_name", lambda _: "a = 1")
-    monkeypatch.setattr(text, "segment_in_words", lambda _: "too low")
-    monkeypatch.setattr(text, "proved", lambda *_: ("0.01", ""))
+    monkeypatch.setattr(text.say, "segment_name", lambda _: "a = 1")
+    monkeypatch.setattr(text.say, "segment_in_words", lambda _: "too low")
+    monkeypatch.setattr(text.say, "proved", lambda *_: ("0.01", ""))
     segment = {"lower_distance_bracket": (0.01, 0.01), "n_rows": 30, "n_unknown": 0, "bias": 0.01}
     told = text._segment(SimpleNamespace(**segment, bias_interval=interval, qvalue=0.0123, reject=reject), chance)
     bias = "outcome minus prediction +0.0100"
@@ -309,7 +309,7 @@ def test_a_segment_s_line_has_what_is_sure_of_its_bias_where_that_was_tested(mon
         low, high = text.outwards(*interval, signed=True)
         assert told == f"a = 1: distance 0.01, 30 rows, q = 0.012{where}; {bias} [{low}, {high}]"
     else:
-        why_not = f"; {text.NOT_TESTED}" if chance else ""
+        why_not = f"; {text.say.NOT_TESTED}" if chance else ""
         assert told == f"a = 1: distance 0.01, 30 rows; {bias}{why_not}"
 
 
@@ -318,14 +318,14 @@ def test_segments_are_listed_up_to_twenty_and_their_intervals_explained_where_th
     monkeypatch.setattr(text, "_segment", lambda segment, chance: f"{segment} {chance}")
     said = said_of(segments=range(22), segments_tested=tested, segmented_by=("a", "b")).split("\n")
     assert said[1] == "Segments by a, b"
-    words = [text.segments_sorted(0.05, chance=tested), *([text.segment_intervals(0.05)] if tested else [])]
+    words = [text.say.segments_sorted(0.05, chance=tested), *([text.say.segment_intervals(0.05)] if tested else [])]
     head = " ".join(said[3:]).partition("- 0 ")[0]
     assert head.split() == " ".join(words).split()
     assert [line for line in said if line.startswith("- ")] == [f"- {k} {tested}" for k in range(20)]
 
 
 def test_periods_with_enough_evidence_are_marked(monkeypatch):
-    monkeypatch.setattr(text, "enough", lambda reading: reading.evalue > 20.0)
+    monkeypatch.setattr(text.say, "enough", lambda reading: reading.evalue > 20.0)
     rows = {"n_rows": 1000, "base_rate": 0.2, "mean_prediction": 0.3}
     each = [
         SimpleNamespace(period=k, reading=SimpleNamespace(evalue=e, reject=e > 20.0), **rows)

@@ -16,9 +16,10 @@ from calibrant.segments import by_groups, candidates, sums
 from calibrant.segments.by_column import calibration_by_segment
 from calibrant.segments.by_groups import ByGroups, ByRows, parts_of
 from calibrant.segments.candidates import form, units_of
+from calibrant.segments.catalogue import few_known_in_words
 from calibrant.segments.features import Feature, _lazy_feature, read_features
 from calibrant.segments.request import Search, named, names_of
-from calibrant.segments.results import FoundSegment, few_known_in_words
+from calibrant.segments.results import FoundSegment
 from calibrant.segments.sums import CellBlock, _all_of, _explained, _is, form_sums, found_in_sums
 from calibrant.tables import frames
 from calibrant.tables.features import code_name

@@ -163,7 +163,7 @@ def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
     checked = parquet(use_dictionary=dictionary, write_page_checksum=True)
     for name, data in (("checked", checked), ("plain", plain)):
         path = written(tmp_path, f"{name}.parquet", data)
-        begins, _ = format_parquet._chunks(connect(), path)
+        begins, _ = format_parquet._chunks(connect(), [path])[path]
         assert sorted(begins) == [0, 1]
         assert all(format_parquet._has_checksum(path, first) is (name == "checked") for first in begins.values())
     assert read_file(str(tmp_path / "checked.parquet")).y_prob.tolist() == P.tolist()
@@ -224,7 +224,7 @@ def test_no_bit_of_a_columns_type_changes_what_it_holds(tmp_path, day):
         changed[bit // 8] ^= 1 << bit % 8
         Path(path).write_bytes(changed)
         try:
-            format_parquet.check_pages(connection, path, names)
+            format_parquet.check_pages(connection, [path], names)
         except (FileError, OSError, duckdb.Error):
             n_refused += 1
         else:
@@ -255,7 +255,7 @@ def test_whole_files_of_any_type_have_the_ends_that_they_state(tmp_path, column)
     for version in ("1.0", "2.6"):
         path = tmp_path / "rows.parquet"
         pq.write_table(table, path, write_page_checksum=True, row_group_size=4, version=version)
-        format_parquet.check_pages(connect(), str(path), ["y", "p", "x"])
+        format_parquet.check_pages(connect(), [str(path)], ["y", "p", "x"])
 
 
 @pytest.mark.slow
@@ -324,11 +324,11 @@ def test_checksums_are_looked_at_whatever_the_name_of_the_column(tmp_path, asked
     chunk = pq.ParquetFile(pa.BufferReader(bytes(data))).metadata.row_group(0).column(1)
     data[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
     path = written(tmp_path, "damaged.parquet", bytes(data))
-    format_parquet.check_pages(connect(), path, {"y"})
+    format_parquet.check_pages(connect(), [path], {"y"})
     with pytest.raises(FileError, match="damaged"):
-        format_parquet.check_pages(connect(), path, {asked})
+        format_parquet.check_pages(connect(), [path], {asked})
     with pytest.raises(FileError, match="damaged"):  # a column that is not found leaves nothing unchecked
-        format_parquet.check_pages(connect(), path, {"y", "year"})
+        format_parquet.check_pages(connect(), [path], {"y", "year"})
     if asked == name:
         with pytest.raises(FileError, match="damaged"):
             read_file(path, y_true="y", y_prob=name)

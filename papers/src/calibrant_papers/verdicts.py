@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray
 from calibrant.findings.arrays import audit
-from calibrant.findings.words import proved
+from calibrant.findings.word_catalogue import proved
 from calibrant.gate.anytime import CalibrationGate
 from calibrant.inference.bounds.gate import calibration_gate
 from calibrant_papers.predictions import top_label

@@ -29,13 +29,14 @@ _INDEX = "calibration.redrawn_statistics*.nbi"
 _PATIENCE = 60.0  # seconds for a task that the process beside has begun
 
 
-def compile_beside(report: Callable[[], None], *, everything: bool) -> None:
+def compile_beside(report: Callable[[], None], *, everything: bool, files: bool = True) -> None:
     """Before a first run start a process that helps, and see that `report` is called whenever a kernel is compiled.
 
     The run itself begins with its share at its first kernel: its input is read by then. The short page of an audit
-    does without the kernels of what acting costs; they are compiled where `everything` is printed or drawn.
+    does without the kernels of what acting costs; they are compiled where `everything` is printed or drawn. Rows of
+    `files` have an identity.
     """
-    shared = _start(everything) if _processors() > 1 and sys.executable and _first_run() else None
+    shared = _start(everything, files) if _processors() > 1 and sys.executable and _first_run() else None
     from calibrant.kernels.compiled import when_compiling
 
     def begun(_cache: str | None) -> None:
@@ -44,16 +45,16 @@ def compile_beside(report: Callable[[], None], *, everything: bool) -> None:
         if shared is not None:
             (folder, helper), shared = shared, None
             with suppress(Exception):  # what fails here fails again where it is needed, or was not
-                compile_share(folder, everything)
+                compile_share(folder, everything, files)
                 helper.wait(_PATIENCE)
 
     when_compiling(begun)
 
 
-def _start(everything: bool) -> tuple[str, subprocess.Popen[bytes]] | None:
+def _start(everything: bool, files: bool) -> tuple[str, subprocess.Popen[bytes]] | None:
     """The process beside, and the folder in which either says what it has taken."""
-    # -P: nothing is imported from the folder that the user happens to be in.
-    code = f"import sys, calibrant.cli.ahead as a; a.compile_share(sys.argv[1], {everything})"
+    # -P: nothing is imported from the folder that the user happens to be in. To take all apart at the end takes 0.3 s.
+    code = f"import os, sys, calibrant.cli.ahead as a; a.compile_share(sys.argv[1], {everything}, {files}); os._exit(0)"
     command = [sys.executable, "-P", "-c", code]
     null = subprocess.DEVNULL
     try:
@@ -66,10 +67,10 @@ def _start(everything: bool) -> tuple[str, subprocess.Popen[bytes]] | None:
     return folder, helper
 
 
-def compile_share(folder: str, everything: bool) -> None:
+def compile_share(folder: str, everything: bool, files: bool) -> None:
     """Do the tasks that the other process has not taken, with little patience for what compiling leaves behind."""
     gc.disable()
-    for task in _tasks(everything):
+    for task in _tasks(everything, files):
         try:
             os.close(os.open(Path(folder, task.__name__), os.O_CREAT | os.O_EXCL))
         except FileExistsError:
@@ -77,10 +78,10 @@ def compile_share(folder: str, everything: bool) -> None:
         task()
 
 
-def _tasks(everything: bool) -> Iterator[Callable[[], object]]:
+def _tasks(everything: bool, files: bool) -> Iterator[Callable[[], object]]:
     """Kernels of an audit of rows, by the time that they take to compile.
 
-    `_bracket` needs what `_solve` compiles: it stands where that is done, whichever process comes to it.
+    `_bracket` needs what `_solve` compiles: it stands where that is done, by either process.
     """
     import numpy as np
 
@@ -92,7 +93,8 @@ def _tasks(everything: bool) -> Iterator[Callable[[], object]]:
     from calibrant.door.sample import Sample
 
     sample = Sample.of_labels(happened, prediction)
-    for task in (_test, _smooth, *((_cost,) if everything else ()), _bracket, _interval, _measures, _identity, _fit):
+    costs, identities = (_cost,) if everything else (), (_identity,) if files else ()
+    for task in (_test, _smooth, *costs, _bracket, _partitions, _measures, *identities, _fit):
 
         def run(task: Callable[[Sample], object] = task) -> object:
             return task(sample)
@@ -131,13 +133,18 @@ def _cost(sample: Sample) -> None:
     from calibrant.decisions.murphy import cost_from_sample
 
     cost = cost_from_sample(sample, 0.05)
-    acting_from_sample(sample, cost.threshold, 0.05, 99, np.random.default_rng(0), single=True)
+    acting_from_sample(sample, cost, 99, np.random.default_rng(0), single=True)
 
 
-def _interval(sample: Sample) -> None:
+def _partitions(sample: Sample) -> None:
+    import numpy as np
+
+    from calibrant.kernels.two_rows import Row, cut_in_step
     from calibrant.measures.interval import partition_from_sample
 
     partition_from_sample(sample)
+    row = Row(np.array([0.5]), np.zeros((2, 4)), np.zeros(3, np.int64))
+    cut_in_step(row, row, np.array([[0, 0], [1, 1]]), 2, np.inf, 0.0)
 
 
 def _measures(sample: Sample) -> None:
@@ -165,9 +172,9 @@ def _fit(sample: Sample) -> None:
 
 
 def _bracket(sample: Sample) -> None:
-    from calibrant.measures.distance import audited_distances
+    from calibrant.measures.lower import audited_certificate
 
-    audited_distances(sample)
+    audited_certificate(sample)
 
 
 def _first_run() -> bool:

@@ -1,10 +1,9 @@
-"""The command line: parses, calls, prints; no arithmetic. The demo and the commands for sketches are here too."""
+"""The command line: parses, calls, prints; no arithmetic. The demo with its data, and sketches, are here too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,11 +25,14 @@ from calibrant.cli.options import (
 from calibrant.door.errors import InputError
 from calibrant.door.request import AuditRequest, Listener, Request, refuse_idle
 from calibrant.exits import Leave, explained, show, tell
-from calibrant.gate.request import GATE, GateRequest
+from calibrant.gate.catalogue import GATE
+from calibrant.gate.request import GateRequest
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:
+    from calibrant.door.columns import FloatArray
     from calibrant.findings.comparison import Comparison
+    from calibrant.findings.matching import Match, Source
     from calibrant.findings.results import Audit
     from calibrant.findings.tables import Audited
     from calibrant.tables.table import Table
@@ -60,11 +62,7 @@ def sketch(
 
         request = Request.from_command(options)
         table = open_table(
-            file,
-            filesystem=request.filesystem,
-            pos_label=request.pos_label,
-            distinct=request.distinct,
-            argument="FILE",
+            file, filesystem=request.filesystem, pos_label=request.pos_label, distinct=request.distinct, argument="FILE"
         )
         check_target(out, "--out", table.sources)
         with writing("--out"):
@@ -204,11 +202,16 @@ def audit_file(
                 result.to_html(html)
         progress.stop()
         show(result.to_json() if json else page(result, everything=everything))
-        for target, what in ((html, "Report"), (certificate, "Certificate")):
-            if target is not None:
-                (tell if json else show)(f"{what}: {target}")
+        _say_places({"Report": html, "Certificate": certificate}, tell if json else show)
         if _proved_wrong([each.audit for each in audited] or getattr(result, "audits", ()), options["reference"]):
             raise Leave(DRIFT)
+
+
+def _say_places(targets: Mapping[str, Path | None], say: Callable[[str], None]) -> None:
+    """Say where what was written lies."""
+    for what, target in targets.items():
+        if target is not None:
+            say(f"{what}: {target}")
 
 
 def _write_certificate(audited: Audited, file: str, target: Path) -> None:
@@ -276,7 +279,7 @@ def _audit_files(
     files: Sequence[str], inputs: Sequence[Table], request: AuditRequest, progress: Progress
 ) -> list[Audited]:
     """Audit each file; of several a sentence or an error begins with its name."""
-    from calibrant.findings.faults import said_of
+    from calibrant.findings.faults import said_of, say_of
     from calibrant.findings.tables import audit_opened
 
     if len(files) == 1:
@@ -284,7 +287,7 @@ def _audit_files(
     audited = []
     for file, table in zip(files, inputs, strict=True):
         with said_of(file):
-            audited.append(audit_opened(table, request, Listener(progress, partial(_tell_of, file))))
+            audited.append(audit_opened(table, request, Listener(progress, say_of(file, tell))))
     return audited
 
 
@@ -298,7 +301,7 @@ def _compare_files(
 ) -> Comparison:
     """Compare the audits of files by their rows, or by the items that these are about."""
     from calibrant.findings.comparison import compare, refuse_idle_draws, very_same
-    from calibrant.findings.matching import Source, match_rows
+    from calibrant.findings.matching import Pairing, Source
 
     progress("Comparison")
     titles = [table.name or file for file, table in zip(files, inputs, strict=True)]
@@ -306,21 +309,29 @@ def _compare_files(
     audits, rows = [each.audit for each in audited], [each.rows for each in audited]
     for problem in very_same(titles, rows):
         tell(problem)
-    match = unmatched = None
     sources = [Source(table, name, of.columns) for table, name, of in zip(inputs, titles, audits, strict=True)]
-    known = [each for each in rows if each is not None]
-    if len(known) == len(rows) and not any(each.n_excluded for each in audits):
-        match, unmatched = match_rows(sources, [y for y, _ in known], items, distinct=request.distinct)
+    match, unmatched = _match(sources, audited, items, request)
     if match is not None:  # the column of ids was looked at
-        rest = [tuple(name for name in each.not_looked_at if name != match.how) for each in audits]
-        audits = [replace(each, not_looked_at=names) for each, names in zip(audits, rest, strict=True)]
-    how: dict[str, Any] = {"match": match, "explicit": items is not None, "unmatched": unmatched}
-    how |= {"logs": any(each.is_log for each in sources), "level": request.level, "seed": request.random_state}
-    result = compare(titles, audits, rows, groups=[each.groups for each in audited], **how)
+        audits = [replace(a, not_looked_at=tuple(n for n in a.not_looked_at if n != match.how)) for a in audits]
+    pairing = Pairing(match, unmatched, items is not None, any(each.is_log for each in sources))
+    drawn: dict[str, Any] = {"level": request.level, "seed": request.random_state}
+    result = compare(titles, audits, rows, groups_of=[each.groups for each in audited], pairing=pairing, **drawn)
     refuse_idle_draws(result, given())
     if match is None or result.not_compared is not None:
         return result
     return replace(result, matching=match.sentence(titles))
+
+
+def _match(
+    sources: Sequence[Source], audited: Sequence[Audited], items: str | None, request: AuditRequest
+) -> tuple[Match | None, str | None]:
+    """Match rows of the same items, where all files are of single rows and none was left out."""
+    from calibrant.findings.matching import match_rows
+
+    outcomes = [each.rows[0] for each in audited if each.rows is not None]
+    if len(outcomes) < len(audited) or any(each.audit.n_excluded for each in audited):
+        return None, None
+    return match_rows(sources, outcomes, items, distinct=request.distinct)
 
 
 def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
@@ -328,10 +339,6 @@ def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
     periods = [period for each in audits for period in each.periods]
     readings = [each.reading if reference is None else each.since_reference for each in periods]
     return any(each is not None and each.reject for each in readings)
-
-
-def _tell_of(file: str, sentence: str) -> None:
-    tell(f"{file}: {sentence}")
 
 
 def _request_to_gate(file: str | None, so_far: bool, options: Mapping[str, Any]) -> GateRequest | None:
@@ -451,7 +458,7 @@ def demo(
         progress("Reading" if seed == 0 else "Training")
         from calibrant.cli.ahead import compile_beside
 
-        compile_beside(progress.compiling, everything=True)
+        compile_beside(progress.compiling, everything=True, files=False)
 
         result = comparison(seed, progress)
         progress.stop()
@@ -465,10 +472,7 @@ def demo(
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="Which table or figure; without it, all are listed.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for NAME.md and NAME.svg.")] = Path(),
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the papers' predictions, if they are needed."),
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the papers' predictions, if they are needed.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that takes seconds.")] = False,
 ) -> None:
     """Compute a paper's table or figure again, beside the paper's own numbers; it needs the package calibrant-papers.
@@ -506,7 +510,6 @@ def reproduce(
 
 def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comparison:
     """Audit naive Bayes and logistic regression on the breast-cancer data, every row predicted out of fold."""
-    from calibrant.cli.demo import predictions
     from calibrant.door.request import AuditRequest
     from calibrant.door.sample import Sample
     from calibrant.findings.arrays import audit_sample
@@ -520,3 +523,40 @@ def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comp
         audits.append(audit_sample(Sample.from_columns(benign, y_prob), request, title=title, progress=progress))
     (first, second), (one, other) = by_model, by_model.values()
     return compare((first, second), (audits[0], audits[1]), ((benign, one), (benign, other)), seed=seed)
+
+
+DEMO_FILE = Path(__file__).with_name("demo.csv")
+"""What `trained` gives for seed 0, which a first run need not wait for: scikit-learn alone takes a second to load."""
+
+
+def predictions(seed: int) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Outcomes, 1 for a benign tumour, and the predictions of each model by its name."""
+    return kept() if seed == 0 else trained(seed)
+
+
+def kept() -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Those of seed 0, as they came with the package."""
+    import numpy as np
+
+    with DEMO_FILE.open() as file:
+        names = file.readline().strip().split(",")
+        columns = np.loadtxt(file, delimiter=",", unpack=True)
+    return columns[0], dict(zip(names[1:], columns[1:], strict=True))
+
+
+def trained(seed: int) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Those of models that are fitted now."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    features, benign = load_breast_cancer(return_X_y=True)
+    folds = StratifiedKFold(10, shuffle=True, random_state=seed)
+    models = {"naive Bayes": GaussianNB(), "logistic regression": make_pipeline(StandardScaler(), LogisticRegression())}
+    return benign.astype(float), {
+        name: cross_val_predict(model, features, benign, cv=folds, method="predict_proba")[:, 1]
+        for name, model in models.items()
+    }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import astuple, fields
@@ -49,7 +50,7 @@ _TYPES: dict[Kind, Any] = {
 """What the command line reads a value of each kind as."""
 
 
-def takes(request: type[Request], *, several: Collection[str] = ()) -> Callable[[Callable[..., None]], Any]:
+def takes(options_of: type[Request], *, several: Collection[str] = ()) -> Callable[[Callable[..., None]], Any]:
     """Let a command take a request's options, which it is given as one mapping; `several` may stand more than once.
 
     They stand behind what the command needs, and before its own options.
@@ -58,8 +59,8 @@ def takes(request: type[Request], *, several: Collection[str] = ()) -> Callable[
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(command, eval_str=True).parameters)
         del own["options"]
-        declared = {name: each for name, each in request.options().items() if each.help is not None}
-        defaults = {each.name: each.default for each in fields(request)}
+        declared = {name: each for name, each in options_of.options().items() if each.help is not None}
+        defaults = {each.name: each.default for each in fields(options_of)}
         parameters = [_parameter(name, each, defaults[name], name in several) for name, each in declared.items()]
         first = [each for each in own.values() if each.default is each.empty]
         rest = [each for each in own.values() if each.default is not each.empty]
@@ -125,11 +126,16 @@ def _in_words(problem: Any) -> str:
     return f"{name}{' ' if problem.message.startswith('is ') else ': '}{problem.message.rstrip('.')}"
 
 
+_PLAIN = {int: re.compile(r"0|[1-9][0-9]{0,14}"), float: re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")}
+"""Numbers that pydantic reads as Python does."""
+
+
 class _AsTheyAre:
-    """Texts and defaults, which typer would load pydantic for, a tenth of a second, to hand on as they are."""
+    """Texts, plain numbers and defaults, which typer would load pydantic for, a tenth of a second."""
 
     def __init__(self, parameter: Any) -> None:
         self._kind, self._by_typer = parameter.type_descriptor.annotation, parameter.get_runtime_param
+        self._low, self._high = (getattr(parameter, end, None) for end in ("min", "max"))
 
     def __call__(self) -> _AsTheyAre:
         """Attributes of a parameter that typer reads."""
@@ -143,6 +149,10 @@ class _AsTheyAre:
             return value
         if self._kind == list[str] and isinstance(value, list | tuple) and all(type(each) is str for each in value):
             return list(value)
+        if self._kind in _PLAIN and type(value) is str and _PLAIN[self._kind].fullmatch(value):
+            number = self._kind(value)
+            if (self._low is None or self._low <= number) and (self._high is None or number <= self._high):
+                return number
         return self._by_typer().coerce(value, param=param, ctx=ctx)
 
 
@@ -261,7 +271,7 @@ def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None
         raise FileError(option, f"{str(target)!r} cannot be written: {problem.strerror or problem}") from None
 
 
-def check_targets(targets: Mapping[str, Path | None], sources: Iterable[str]) -> None:
+def check_targets(targets: Mapping[str, Path | None], sources: Sequence[str]) -> None:
     """Check the places of several options; each may hold no input, and no output of another."""
     before = list(sources)
     for option, target in targets.items():
@@ -342,7 +352,7 @@ def writing(option: str) -> Iterator[None]:
         raise FileError(option, problem.problem) if problem.argument == "path" else problem from None
 
 
-def page(result: Audit | Comparison, *, everything: bool = False) -> str:
+def page(finding: Audit | Comparison, *, everything: bool = False) -> str:
     """A finding's page for whoever reads the standard output: no wider than a terminal, in letters that it can show."""
     from calibrant.report.text import ASCII, UNICODE
     from calibrant.report.text import page as text_page
@@ -355,4 +365,4 @@ def page(result: Audit | Comparison, *, everything: bool = False) -> str:
         marks = UNICODE
     except (UnicodeError, LookupError):
         marks = ASCII
-    return text_page(result, width, marks, everything=everything)
+    return text_page(finding, width, marks, everything=everything)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from scipy.optimize import brentq
 
+from calibrant.decisions import catalogue as say
 from calibrant.decisions.cases import Cases, drawing
 from calibrant.decisions.line import LogitLine
 from calibrant.door.arguments import check_level
@@ -100,19 +101,14 @@ class CalibrationBelt(Result):
             ranges = [f"{self.prediction[a]:.3g} to {self.prediction[b - 1]:.3g}" for a, b in edges.reshape(-1, 2)]
             if ranges:
                 parts.append(f"{what} from {' and from '.join(ranges)}")
-        claim = f"predictions are {' and '.join(parts)}" if parts else "nowhere does it leave the diagonal"
+        claim = f"predictions are {' and '.join(parts)}" if parts else say.ON_DIAGONAL
         return (
             f"Calibration belt of degree {self.degree} (p = {self.pvalue:.3g}): with {confidence(self.level)} "
             f"confidence {claim} ({counted(self.n_rows, 'row')})."
         )
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw curve and belt on a matplotlib Axes, a new one by default, and return it.
 
@@ -230,7 +226,9 @@ class _Powers:
         size = math.sqrt(float((share * (line.odds - centre) ** 2).sum()))
         highest = min(_HIGHEST, line.odds.size - 1)
         raw = np.vander((line.odds - centre) / size, highest + 1, increasing=True)
-        return cls(centre, size, np.linalg.inv(np.linalg.qr(np.sqrt(share)[:, None] * raw, mode="r")))
+        raw *= np.sqrt(share)[:, None]
+        del share
+        return cls(centre, size, np.linalg.inv(np.linalg.qr(raw, mode="r")))
 
     @property
     def highest(self) -> int:
@@ -240,7 +238,8 @@ class _Powers:
     def features(self, odds: FloatArray, degree: int) -> FloatArray:
         """The first of them at some log-odds, as logistic_derivatives takes them."""
         raw = np.vander((odds - self.centre) / self.size, degree + 1, increasing=True)
-        return np.ascontiguousarray((raw @ self.inverse[: degree + 1, : degree + 1]).T)
+        raw = raw @ self.inverse[: degree + 1, : degree + 1]
+        return np.ascontiguousarray(raw.T)
 
     def coefficients(self, theta: FloatArray) -> FloatArray:
         """Coefficients of the powers of the log-odds themselves."""
@@ -394,14 +393,26 @@ def _touching(
     theta, multiple = np.array([each.theta for each in starts]), np.array([each.multiple for each in starts])
     squares = (features[:, None] * features).reshape(size * size, -1).T
     points: list[_Touching | None] = [None] * n
-    left = np.arange(n)
+    left, room = np.arange(n), np.empty((5, n, features.shape[1]))
     for _ in range(_NEWTON):
-        odds = theta @ features
-        rest = np.exp(-np.abs(odds))  # of either chance to the other: one exponential for all
-        chance = np.where(odds < 0.0, rest, 1.0) / (1.0 + rest)
-        value = (np.maximum(odds, 0.0) + np.log1p(rest) - line.rate * odds) @ line.mass
-        gradient = ((chance - line.rate) * line.mass) @ features.T
-        hessian = ((rest / (1.0 + rest) ** 2 * line.mass) @ squares).reshape(-1, size, size)
+        # In place: new pages for what holds all places and ranges took most of the time.
+        odds, rest, both, chance, cost = (each[: left.size] for each in room)
+        np.matmul(theta, features, out=odds)
+        np.exp(-np.abs(odds, out=rest), out=rest)  # of either chance to the other: one exponential for all
+        np.add(1.0, rest, out=both)
+        np.copyto(chance, 1.0)
+        np.copyto(chance, rest, where=odds < 0.0)
+        chance /= both
+        np.log1p(rest, out=cost)
+        rest /= np.square(both, out=both)
+        rest *= line.mass
+        cost += np.maximum(odds, 0.0, out=both)
+        odds *= line.rate
+        cost -= odds
+        chance -= line.rate
+        chance *= line.mass
+        value, gradient = cost @ line.mass, chance @ features.T
+        hessian = (rest @ squares).reshape(-1, size, size)
         sides = np.stack([gradient - multiple[:, None] * height, height], axis=2)
         try:
             off, towards = np.moveaxis(np.linalg.solve(hessian, sides), 2, 0)

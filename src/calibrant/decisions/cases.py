@@ -1,7 +1,11 @@
-"""Columns of a user's as cases that were drawn independently: rows, or groups of rows."""
+"""Columns of a user's as cases that were drawn independently, rows or groups; and weights of cases not seen.
+
+Cases would have those weights if outcomes came as often as a curve says: the heaviest may not have been seen.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -12,7 +16,9 @@ from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import events_of, read_groups, read_trials
 from calibrant.door.sample import Sample
-from calibrant.door.special import ndtri, stdtrit
+from calibrant.door.special import expit, ndtri, stdtrit
+from calibrant.door.weights import SamplingFractions
+from calibrant.kernels.sums import dot
 from calibrant.lazily import above
 
 _MOST_TRIALS = 100_000_000
@@ -123,14 +129,52 @@ def _spread(
         )
     times = np.column_stack([events, trials - events]).ravel().astype(np.int64)
     of = np.repeat(np.repeat(np.arange(v.size), 2), times)
-    return (
-        np.repeat(np.tile([1.0, 0.0], v.size), times),
-        v[of],
-        (w / trials)[of],
-        None if unit is None else unit[of],
-    )
+    return (np.repeat(np.tile([1.0, 0.0], v.size), times), v[of], (w / trials)[of], None if unit is None else unit[of])
 
 
 def drawing(module: str, name: str) -> Any:
     """A function of a module of `report/`, which reads results and computes nothing."""
     return getattr(above(f"report.{module}"), name)
+
+
+def expected_weights(cases: Cases, chance: FloatArray, shift: float, power: int) -> tuple[FloatArray, FloatArray]:
+    """Expected power of the weight of each row without the event, and with it, of these chances in the population.
+
+    Two values of weights, one for each outcome, undo a sampling by outcome, which is drawn again. Of others events are
+    heavier by the shift of log-odds.
+    """
+    weight: FloatArray = np.ones(cases.v.size) if cases.w is None else cases.w
+    fractions = SamplingFractions.of_weights(cases.y, weight)
+    if fractions is None:
+        chance, heaviest = heavier(chance, shift), weight**power
+        return (1.0 - chance) * heaviest, chance * heaviest
+    chance, scale = fractions.chance_in_file(chance), weight[0] / fractions.weight_of(cases.y[:1])[0]
+    other, event = ((scale * each) ** power for each in fractions.weights)
+    return (1.0 - chance) * other, chance * event
+
+
+def heavier(chance: FloatArray, shift: float) -> FloatArray:
+    """Chances with log-odds that are higher by the shift, what is certain apart."""
+    heavy = chance.copy()
+    inside = (chance > 0.0) & (chance < 1.0)
+    heavy[inside] = expit(np.log(chance[inside]) - np.log1p(-chance[inside]) + shift)
+    return heavy
+
+
+def weight_shift(cases: Cases) -> float:
+    """By how much the log-odds of squared weights are above those of weights: 0 if weights do not go with outcomes."""
+    inside = (cases.v > 0.0) & (cases.v < 1.0)
+    v, y, w = cases.v[inside], cases.y[inside], cases.weight[inside]
+    if cases.w is None or not 0.0 < dot(w, y) < float(w.sum()):
+        return 0.0
+    from scipy.optimize import brentq  # which few need, and takes a while to load
+
+    odds = np.log(v) - np.log1p(-v)
+    far = float(np.abs(odds).max()) + 40.0
+
+    def level(mass: FloatArray) -> float:
+        events = dot(mass, y)
+        lacks: Callable[[float], float] = lambda a: dot(mass, expit(odds + a)) - events  # noqa: E731
+        return -far if lacks(-far) >= 0.0 else far if lacks(far) <= 0.0 else float(brentq(lacks, -far, far))
+
+    return level(w * w) - level(w)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from scipy.optimize import brentq
 
-from calibrant.decisions.cases import Cases, drawing
+from calibrant.decisions import catalogue as say
+from calibrant.decisions.cases import Cases, drawing, expected_weights, weight_shift
 from calibrant.decisions.flexible import smoothed
 from calibrant.decisions.line import (
     LEAST_FOR_A_LINE,
@@ -22,7 +23,6 @@ from calibrant.decisions.line import (
     observed_expected,
     robust_scales,
 )
-from calibrant.decisions.unseen import expected_weights, weight_shift
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
@@ -140,12 +140,10 @@ class ClinicalCalibration(Result):
             low, high = estimate.interval
             lines.append(f"{name:28}{estimate.value:9.4f}   {low:.4f} to {high:.4f}")
         if self.few_groups is not None:
-            lines.append(f"{self.few_groups}: the curve and what follows the intercept have no interval but 0 to 1.")
+            lines.append(say.FEW_GROUPS.format(few=self.few_groups))
         if self.rows_left_out:
-            wrong = (
-                f", {self.rows_contradicted:,} of them contradicted by the outcome" if self.rows_contradicted else ""
-            )
-            lines.append(f"{counted(self.rows_left_out, 'prediction')} of exactly 0 or 1 left out of the line{wrong}.")
+            wrong = say.CONTRADICTED.format(n=self.rows_contradicted) if self.rows_contradicted else ""
+            lines.append(say.CERTAIN.format(predictions=counted(self.rows_left_out, "prediction"), wrong=wrong))
         return "\n".join(lines)
 
     def _table(self) -> Any:
@@ -156,12 +154,7 @@ class ClinicalCalibration(Result):
         ]
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw curve, band, groups and the distribution of predictions on a matplotlib Axes, and return it.
 
@@ -174,8 +167,7 @@ def _verdict(panel: ClinicalCalibration) -> str:
     if panel.faults:
         return f"Predictions are {' and '.join(panel.faults)}."
     alone = _faults(panel.in_the_large, panel.calibration_slope)
-    why = ", since the two are tested together" if any(alone) else ""
-    return f"Neither level nor slope is proved wrong{why}."
+    return say.NOT_WRONG.format(why=say.TOGETHER if any(alone) else "")
 
 
 def _faults(large: Estimate, slope: Estimate) -> tuple[str, str]:
@@ -399,8 +391,7 @@ def _few_groups(cases: Cases) -> str | None:
         return None
     few = f"{part} come from {too_few(worth)}"
     if worth < LEAST_FOR_A_LINE:
-        allowed = f"level and slope need {LEAST_FOR_A_LINE:g}, the curve {LEAST_GROUPS}"
-        raise InputError("groups", few, allowed=allowed)
+        raise InputError("groups", few, allowed=f"level and slope need {LEAST_FOR_A_LINE:g}, the curve {LEAST_GROUPS}")
     return few[0].upper() + few[1:] if worth < LEAST_GROUPS else None
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.decisions import catalogue as say
 from calibrant.decisions.cases import Cases, drawing
-from calibrant.decisions.murphy import MurphyDiagram, murphy_from_sample
+from calibrant.decisions.murphy import Cost, MurphyDiagram, murphy_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
 from calibrant.door.ends import confidence
@@ -81,21 +82,17 @@ class DecisionCurve(Result):
         most = max(self.regret[worst], self.regret_after[worst])
         where = f"{counted(self.thresholds.size, 'threshold')} in [0, 1)"
         if most == 0.0:
-            return f"On these rows acting on the predictions loses nothing against the best cut at any of {where}."
-        return (
-            f"On these rows acting on the predictions loses at most {most:.3g} per row against the best cut for them. "
-            f"This is at the threshold {self.thresholds[worst]:.6g}, of {where} ({counted(self.n_rows, 'row')}, "
-            f"{self.base_rate:.3g} events)."
-        )
+            return say.NOTHING_LOST.format(where=where)
+        threshold, rows = self.thresholds[worst], counted(self.n_rows, "row")
+        of_rows = {"rows": rows, "base_rate": self.base_rate}
+        return say.MOST_LOST.format(most=most, threshold=threshold, where=where, **of_rows)
 
     def _sentence(self, k: int) -> str:
         cut, lost = self.best_cuts[k], self.regret[k]
         where = "act on none" if cut == np.inf else f"act from {cut:.6g} on"
-        loss = "no cut is better" if lost == 0.0 else f"{lost:.3g} per row is lost against the best cut ({where})"
-        return (
-            f"On these rows, at the threshold {self.thresholds[k]:g}, {loss}. Net benefit: {self.net_benefit[k]:.6g}, "
-            f"best cut {self.best_net_benefit[k]:.6g}, acting on all {self.treat_all[k]:.6g}, on none 0."
-        )
+        loss = "no cut is better" if lost == 0.0 else say.LOST.format(lost=lost, where=where)
+        worth = {"own": self.net_benefit[k], "best": self.best_net_benefit[k], "of_all": self.treat_all[k]}
+        return say.AT_THRESHOLD.format(threshold=self.thresholds[k], loss=loss, **worth)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain dicts, lists, numbers and words, as JSON has them."""
@@ -322,15 +319,12 @@ class DecisionBand(Result):
 
     def summary(self) -> str:
         """Say where acting on the predictions is worth something, for sure."""
-        sure = self.net_benefit_lower > 0.0
+        above, sure = self.net_benefit_lower > 0.0, confidence(self.level)
         where = counted(self.thresholds.size, "threshold")
-        if not sure.any():
-            return f"At none of {where} is the net benefit above 0 with {confidence(self.level)} confidence for all."
-        low, high = self.thresholds[sure][[0, -1]]
-        return (
-            f"The net benefit is above 0 at {int(sure.sum()):,} of {where}, from {low:.6g} to {high:.6g}, with "
-            f"{confidence(self.level)} confidence for all together."
-        )
+        if not above.any():
+            return say.NOWHERE_ABOVE.format(where=where, sure=sure)
+        low, high = self.thresholds[above][[0, -1]]
+        return say.ABOVE.format(n=int(above.sum()), where=where, low=low, high=high, sure=sure)
 
 
 def band_of(
@@ -367,10 +361,10 @@ def _checked(level: float, n_resamples: int) -> float:
     return level
 
 
-def _check_enough(units: int, kind: Sequence[str]) -> None:
-    """Refuse rows among which a resample finds too few of a kind."""
+def _check_enough(units: int, nouns: Sequence[str]) -> None:
+    """Refuse rows among which a resample finds too few of these."""
     if units < _LEAST:
-        raise InputError("y_true", f"has {counted(units, *kind)}", allowed=f"a band is drawn from {_LEAST} or more")
+        raise InputError("y_true", f"has {counted(units, *nouns)}", allowed=f"a band is drawn from {_LEAST} or more")
 
 
 def _some(t: FloatArray, most: int) -> FloatArray:
@@ -397,8 +391,8 @@ def _band_of_worths(
     return DecisionBand(t, worth / price, lower / price, upper / price, level, int(n_resamples))
 
 
+# Net benefit times 1 - t at each threshold, and its variance: of shape (k,), of resamples (n_resamples, k).
 Worths = tuple[FloatArray, FloatArray]
-"""Net benefit times 1 - t at each threshold, and its variance: of shape (k,), of resamples (n_resamples, k)."""
 
 
 def _acting(mass: FloatArray) -> FloatArray:
@@ -478,8 +472,7 @@ class Acting(Result):
 
 def acting_from_sample(
     sample: Sample,
-    threshold: float,
-    level: float,
+    cost: Cost,
     n_resamples: int,
     random_state: RandomState,
     *,
@@ -487,25 +480,25 @@ def acting_from_sample(
     corp: CorpDecomposition | None = None,
     cuts: Cuts | None = None,
 ) -> Acting:
-    """Decision curve, band and Murphy diagram of a sample; `threshold` is one of the curve's.
+    """Decision curve, band and Murphy diagram of a sample; the cost's threshold is one of the curve's.
 
     Outcomes that are not `single` are trials of common rows, or rows of common groups; `corp` and `cuts` are the
     sample's if known.
     """
     cuts = Cuts.of(sample) if cuts is None else cuts
-    t = np.union1d(_some(breakpoints(cuts), _POINTS), threshold)
+    t = np.union1d(_some(breakpoints(cuts), _POINTS), cost.threshold)
     best, now, after = cuts.best_at(t), cuts.now(t), cuts.after(t)
     band: DecisionBand | None = None
-    no_band: str | None = "trials of one row, or rows of one group, need not be independent in the population"
+    no_band: str | None = say.NOT_INDEPENDENT
     if single:
-        band, no_band = _band(sample, t, level, n_resamples, random_state)
+        band, no_band = _band(sample, t, cost.level, n_resamples, random_state)
     return Acting(
         thresholds=t,
         net_benefit=cuts.worth(t, now),
         net_benefit_after=cuts.worth(t, after),
         best_net_benefit=np.maximum(cuts.worth(t, best), 0.0),
         treat_all=cuts.worth(t, np.zeros(t.size, np.int64)),
-        at=int(np.searchsorted(t, threshold)),
+        at=int(np.searchsorted(t, cost.threshold)),
         base_rate=float(cuts.events[-1]),
         band=band,
         no_band=no_band,
@@ -520,15 +513,15 @@ def _band(
     if n_resamples == 0:
         return None, "no resamples were asked for"
     if not sample.binary:
-        return None, "how many outcomes are behind each event rate is not known here"
+        return None, say.NO_TRIALS
     if not np.array_equal(sample.weight, sample.count):
-        return None, "rows weigh differently; decision_curve(...).band() draws one from the rows themselves"
+        return None, say.WEIGHTS_DIFFER
     if sample.cell_width.any():
         return None, "rows were pooled into cells"
     try:
         return band_of_sample(sample, t, level, n_resamples, random_state), None
     except InputError as problem:
-        return None, f"there are too few of a kind: y_true {problem.problem}; {problem.allowed}"
+        return None, say.TOO_FEW.format(problem=problem.problem, allowed=problem.allowed)
 
 
 def _thinned_diagram(diagram: MurphyDiagram) -> MurphyDiagram:

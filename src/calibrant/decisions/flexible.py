@@ -10,9 +10,8 @@ from scipy.interpolate import BSpline
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from calibrant.decisions.cases import Cases
+from calibrant.decisions.cases import Cases, heavier, weight_shift
 from calibrant.decisions.line import Estimate
-from calibrant.decisions.unseen import heavier, weight_shift
 from calibrant.door.arguments import RandomState
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
@@ -20,8 +19,8 @@ from calibrant.kernels.lowess import anchors, bandwidths, local_weights
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.resampling.redraw import random_signs, resampled
 
+# Of the rows, in each local fit; with the step below it is what R's lowess does unless told otherwise.
 SHARE = 2.0 / 3.0
-"""Of the rows, in each local fit; with the step below it is what R's lowess does unless told otherwise."""
 _STEP = 0.01  # of the range of predictions, between fits; linear in between
 _CELLS = 400  # stretches of predictions whose noise is drawn as one
 
@@ -183,12 +182,12 @@ def _largest(noise: FloatArray, spread: FloatArray, rank: int) -> float:
     return _at_rank(ratio.max(axis=1), rank)
 
 
-def _between(columns: FloatArray, known: FloatArray, at: FloatArray) -> FloatArray:
+def _between(columns: FloatArray, knots: FloatArray, at: FloatArray) -> FloatArray:
     """Linear interpolation of many columns at once."""
-    if known.size == 1:
+    if knots.size == 1:
         return np.repeat(columns, at.size, axis=1)
-    right = np.clip(np.searchsorted(known, at), 1, known.size - 1)
-    part = np.clip((at - known[right - 1]) / (known[right] - known[right - 1]), 0.0, 1.0)
+    right = np.clip(np.searchsorted(knots, at), 1, knots.size - 1)
+    part = np.clip((at - knots[right - 1]) / (knots[right] - knots[right - 1]), 0.0, 1.0)
     return np.asarray((1.0 - part) * columns[:, right - 1] + part * columns[:, right])
 
 
@@ -288,8 +287,8 @@ def _ends(
     return np.minimum(lower, 0.0), np.maximum(np.where(open_, np.inf, (root - half) / lead), 0.0)
 
 
+# Effective degrees of freedom: about those of lowess through two thirds of the rows.
 FREEDOM = 5.0
-"""Effective degrees of freedom: about those of lowess through two thirds of the rows."""
 _KNOTS = 20  # inside the range, evenly: close ones, as of predictions in clusters, would leave no digits
 _HALVINGS = 80
 

@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.decisions.cases import Cases
-from calibrant.decisions.unseen import expected_weights, weight_shift
+from calibrant.decisions.cases import Cases, expected_weights, weight_shift
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval, confidence, fixed_outwards
 from calibrant.door.rows import Rows
@@ -28,8 +27,8 @@ _CLOSE = 1e-10
 _ALONE = 1e-3  # share of the curvature that is left without a unit, below which no fit is
 
 Point = tuple[float, float]
+# Takes a value; gives minus the largest log-likelihood there, its derivative, and the other parameter.
 Profile = Callable[[float], tuple[float, float, float]]
-"""Takes a value; gives minus the largest log-likelihood there, its derivative, and the other parameter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,12 +65,12 @@ class LogitLine:
         )
         return terms
 
-    def least(self, start: Point, free: tuple[int, ...]) -> tuple[float, Point, FloatArray]:
+    def least(self, begin: Point, free: tuple[int, ...]) -> tuple[float, Point, FloatArray]:
         """Minus the largest log-likelihood over the free parameters, where it is, and the gradient there.
 
         Newton's steps, halved where they go too far; where it is infinitely far away they stop on the way.
         """
-        at = np.array(start)
+        at = np.array(begin)
         value, gradient, hessian = self.derivatives((at[0], at[1]))
         index = list(free)
         for _ in range(_STEPS):
@@ -362,8 +361,8 @@ class Estimate(Result):
         return f"{self.value:.4g} ({self.interval.low:.4g} to {self.interval.high:.4g})"
 
 
+# So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/known-rows.md).
 LEAST_FOR_A_LINE = 6.0
-"""So many equal groups the events, the non-events and the rows must be worth (docs/reproductions/known-rows.md)."""
 
 
 _OF_CLASSES = {"events": "right rows", "non-events": "wrong rows", "rows": "rows"}

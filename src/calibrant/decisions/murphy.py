@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.decisions import catalogue as say
 from calibrant.decisions.cases import drawing
 from calibrant.door.arguments import check_threshold
 from calibrant.door.columns import Column, FloatArray, IntArray
@@ -82,12 +83,7 @@ class MurphyDiagram(Result):
         return f"{self.corp.summary()} Area under the ROC curve: {self.area:.6g}."
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw the score and its parts by threshold on a matplotlib Axes, a new one by default, and return it.
 
@@ -96,12 +92,7 @@ class MurphyDiagram(Result):
         return cast("Axes", drawing("decisions", "draw_murphy")(self, ax, name=name, label=label, color=color))
 
     def plot_triptych(
-        self,
-        ax: Sequence[Axes] | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Sequence[Axes] | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Figure:
         """Draw reliability curve, Murphy diagram and ROC curve on three Axes, and return their figure.
 
@@ -237,11 +228,11 @@ class Cost(Result):
     def _on_these_rows(self) -> str:
         if self.lost < _NOTHING:
             if self.worst:
-                return "At no threshold is another cut better on these rows."
-            return f"At the threshold {self.threshold:.6g} no other cut is better on these rows."
+                return say.NO_BETTER_CUT
+            return say.NO_BETTER_AT.format(threshold=self.threshold)
         here, best = _told_apart(self.threshold, self.best_cut, 3 if self.worst else 6)
         cases = float(f"{self._as_cases(self.lost):.2g}")
-        lost = f"acting from {here} on loses as much as {cases:g} {self._kind[1]} in 1,000 rows, against {best}"
+        lost = say.LOSES.format(here=here, cases=cases, errors=self._kind[1], best=best)
         if self.worst:
             return f"The costliest threshold is {here}{worth_in_words(self.threshold)}: {lost}."
         return f"At the threshold {here}{worth_in_words(self.threshold)}, {lost}."
@@ -265,10 +256,9 @@ class Cost(Result):
             least = f"at least {at_least(self._as_cases(low), 2)} and " if low > 0.0 else ""
             return f"In the population it is {least}at most {at_most(self._as_cases(high), 2)} {sure}."
         if not self.worst:
-            return f"In the population another is better by at most {at_most(high, 2)} per row {sure}."
+            return say.ANOTHER_BETTER.format(most=at_most(high, 2), sure=sure)
         least = f"some threshold costs at least {at_least(low, 2)} and none" if low > 0.0 else "no threshold costs"
-        unit = "per row, a missed event counting 1 - t and a needless action t at threshold t"
-        return f"In the population {least} more than {at_most(high, 2)} {unit} {sure}."
+        return say.COSTS.format(least=least, most=at_most(high, 2), sure=sure)
 
 
 def _told_apart(threshold: float, cut: float, least: int) -> tuple[str, str]:
@@ -293,7 +283,7 @@ def worth_in_words(threshold: float) -> str:
         return ""
     odds = max(threshold, 1.0 - threshold) / min(threshold, 1.0 - threshold)
     if float(f"{odds:.2g}") == 1.0:
-        return " (a missed event being worth a needless action)"
+        return say.ONE_EACH
     pair = "a missed event", "needless actions"
     if threshold > 0.5:
         pair = "a needless action", "missed events"

@@ -90,7 +90,7 @@ class Rows:
         prediction = np.repeat(sample.prediction, count)
         label = np.arange(prediction.size) - np.repeat(first, count) < np.repeat(ones, count)
         rows = cls(label.astype(np.int64), prediction)
-        if sample.weight is sample.count:  # not where rows of equal weights other than 1 were pooled
+        if sample.binary and sample.weight is sample.count:  # not where rows of weights other than 1 were pooled
             rows.__dict__["sample"] = sample
         return rows
 

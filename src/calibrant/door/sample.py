@@ -13,6 +13,7 @@ from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.values import short_repr
 from calibrant.kernels.types import UIntArray
+from calibrant.threads import WORTH_A_THREAD, beside, in_blocks, processors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,9 +71,10 @@ class Sample:
         binary = bool((label | (outcome == 0.0)).all())
         if binary and weight is None:
             return _pool_labels(prediction, label)
-        one = np.broadcast_to(1.0, prediction.shape)
-        w = one if weight is None else weight
-        made = (lambda: one, lambda: label.astype(np.float64), lambda: w, lambda: w * outcome, lambda: w * w)
+        rows = (lambda: np.broadcast_to(1.0, prediction.shape), lambda: label.astype(np.float64))
+        if weight is None:
+            return _pool(prediction, (each() for each in (*rows, lambda: outcome)), None, binary)
+        made = (*rows, lambda: weight, lambda: weight * outcome, lambda: weight * weight)
         return _pool(prediction, (each() for each in made), None, binary)
 
     @classmethod
@@ -148,6 +150,35 @@ class Sample:
         return residual
 
 
+def sorted_keys(outcome: FloatArray, prediction: FloatArray) -> npt.NDArray[np.uint64] | None:
+    """Predictions with their labels in order, by as many threads as pay; None where an outcome is neither 0 nor 1."""
+    from calibrant.kernels import sorting
+
+    keys = np.empty(prediction.size, np.uint64)
+    fractions = []
+
+    def pack(first: int, last: int) -> None:
+        label = outcome[first:last] == 1.0
+        if (label | (outcome[first:last] == 0.0)).all():
+            sorting.pack(prediction[first:last].view(np.uint64), label.view(np.uint8), keys[first:last])
+        else:
+            fractions.append(first)
+
+    in_blocks(pack, keys.size, work=keys.size)
+    if fractions:
+        return None
+    halves = np.array_split(keys.view(np.float64), 2)  # as doubles, whose order is the same: the quickest sort
+    if processors() == 1 or keys.size < WORTH_A_THREAD:
+        keys.view(np.float64).sort()
+        return keys
+    keys.view(np.float64).partition(halves[0].size)
+    with beside() as threads:
+        upper = threads.submit(halves[1].sort)
+        halves[0].sort()
+        upper.result()
+    return keys
+
+
 def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample:
     """Pool unweighted 0/1 outcomes: a direct sort of (prediction, label) keys, no permutation."""
     from calibrant.kernels import sorting
@@ -173,16 +204,35 @@ def _pool_keys(keys: UIntArray, m: int) -> Sample:
 
 
 def _pool(prediction: FloatArray, sums: Iterator[FloatArray], cell_width: FloatArray | None, binary: bool) -> Sample:
-    """Pool rows by prediction; each of their sums is made when the one before is pooled, which bounds memory."""
+    """Pool rows by prediction; each of their sums is made when the one before is pooled, which bounds memory.
+
+    They are those of `Sample`; of rows that weigh 1 each, only counts, ones and outcomes.
+    """
     from calibrant.kernels.sums import grouped_sums
 
     order = np.argsort(prediction)
-    ordered = prediction[order]
-    ordered += 0.0  # minus zero becomes zero
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    distinct = ordered[starts]
-    del ordered
-    count, ones = (np.add.reduceat(each[order], starts) for each in itertools.islice(sums, 2))  # whole numbers
-    weight, weighted_outcome, squared_weight = (grouped_sums(each[order], starts) for each in sums)
-    width = np.zeros(distinct.size) if cell_width is None else np.maximum.reduceat(cell_width[order], starts)
+    distinct = prediction[order]
+    distinct += 0.0  # minus zero becomes zero
+    first = np.concatenate([[True], distinct[1:] != distinct[:-1]])
+    ties = not first.all()
+    starts = np.flatnonzero(first) if ties else order[:0]
+    if ties:
+        distinct = distinct[starts]
+    del first
+
+    def summed(rows: FloatArray) -> FloatArray:
+        """Sums of a column that may be long; without ties they are its rows, and minus zero becomes zero."""
+        ordered = rows[order]
+        if ties:
+            return grouped_sums(ordered, starts)
+        ordered += 0.0
+        return ordered
+
+    def reduced(function: np.ufunc, rows: FloatArray) -> FloatArray:
+        return np.asarray(function.reduceat(rows[order], starts)) if ties else rows[order]
+
+    count, ones = (reduced(np.add, each) for each in itertools.islice(sums, 2))  # whole numbers
+    weighted = [summed(each) for each in sums]
+    weight, weighted_outcome, squared_weight = weighted if len(weighted) == 3 else (count, weighted[0], count)
+    width = np.zeros(distinct.size) if cell_width is None else reduced(np.maximum, cell_width)
     return Sample(distinct, count, ones, weight, weighted_outcome, squared_weight, width, binary)

@@ -54,3 +54,16 @@ def cosines(values: FloatArray, size: int) -> FloatArray:
     if isinstance(_transforms.dct, BuiltinFunctionType):
         return np.asarray(_transforms.dct(padded, 1, (0,), 0, None, 1))
     return np.asarray(_transforms.dct(padded, 1))
+
+
+def logsumexp(values: FloatArray, axis: int = -1) -> FloatArray:
+    """Logarithm of the sum of exponentials along an axis, as `scipy.special.logsumexp` has it.
+
+    The largest terms are counted, so that what little others add is not rounded away.
+    """
+    largest = values.max(axis=axis, keepdims=True)
+    first = values == largest
+    ties = first.sum(axis=axis, keepdims=True, dtype=np.float64)
+    less = np.where(first, -np.inf, values) - np.where(np.isfinite(largest), largest, np.inf)
+    rest = np.exp(less).sum(axis=axis, keepdims=True)
+    return np.asarray((np.log1p(rest / ties) + np.log(ties) + largest).squeeze(axis))

@@ -263,26 +263,26 @@ _BEFORE_YEAR = re.compile(rf"\s*({_UNIT}[\s_.]*)?", re.IGNORECASE)
 _BETWEEN = re.compile(rf"([-/.:_T]|,?\s*)({_UNIT}[\s_]?)?", re.IGNORECASE)
 
 
-def in_order(keys: Sequence[Any]) -> list[Any]:
+def in_order(periods: Sequence[Any]) -> list[Any]:
     """Distinct periods in the order of time.
 
     Numbers and dates sort as they are. Texts do if all are whole numbers, ISO dates or times, one unit of time with one
     number behind it ("day 9"), or numbers from a year downwards in one pattern ("2026-W9"). Raises InputError if the
     order is not known, or two texts are the same period.
     """
-    if len(keys) < 2:
-        return list(keys)
-    if not any(isinstance(key, str | bytes) for key in keys):
+    if len(periods) < 2:
+        return list(periods)
+    if not any(isinstance(key, str | bytes) for key in periods):
         try:
-            return sorted(keys)
+            return sorted(periods)
         except TypeError:
-            raise _unknown([str(key) for key in keys]) from None
-    if not all(isinstance(key, str) for key in keys):
-        raise _unknown([str(key) for key in keys])
-    ranks = _whole_numbers(keys) or _iso(keys) or _numbers_in_a_pattern(keys)
+            raise _unknown([str(key) for key in periods]) from None
+    if not all(isinstance(key, str) for key in periods):
+        raise _unknown([str(key) for key in periods])
+    ranks = _whole_numbers(periods) or _iso(periods) or _numbers_in_a_pattern(periods)
     if ranks is None:
-        raise _unknown(sorted(keys))
-    ordered = sorted(zip(ranks, keys, strict=True))
+        raise _unknown(sorted(periods))
+    ordered = sorted(zip(ranks, periods, strict=True))
     for (rank, key), (after, other) in pairwise(ordered):
         if rank == after:
             raise InputError("by", f"holds {key!r:.40} and {other!r:.40}, two ways to write one period; use one")
@@ -346,8 +346,8 @@ def _unknown(texts: Sequence[str]) -> InputError:
 _SHARES = 0.9, 0.05, 0.03, 0.02  # of the error, for tests of 1, 2, 4 and 8 intervals of predictions
 _ROWS_A_STRATUM = 16  # of the reference
 _WIDEST = 0.2  # in log odds: predictions further apart are not in one stratum
+# How many times as fast as a prediction's log odds the event's may move within a stratum.
 STEEPEST = 2.0
-"""How many times as fast as a prediction's log odds the event's may move within a stratum."""
 _EXACT = 1e-9  # share of a sum that its rounding can be
 
 
@@ -579,21 +579,21 @@ def _breaks(reference: Counts, resolution: int) -> IntArray:
 
 
 def _transport(
-    starts: IntArray, cells: Counts, side_before: tuple[FloatArray, FloatArray], side_now: tuple[FloatArray, FloatArray]
+    starts: IntArray, counts: Counts, reference: tuple[FloatArray, FloatArray], now: tuple[FloatArray, FloatArray]
 ) -> FloatArray:
     """At least the transport distance of the two sides' predictions in every stratum, where both have rows.
 
     Every cell's rows are moved to their mean on either side, by 2 (mean - low) (high - mean) / (high - low) at most on
     average (two points have that, and no other rows between the ends more); from mean to mean the distance is exact.
     """
-    stratum = np.repeat(np.arange(starts.size), np.diff(np.append(starts, cells.index.size)))
+    stratum = np.repeat(np.arange(starts.size), np.diff(np.append(starts, counts.index.size)))
     within, places, shares, of = np.zeros(starts.size), [], [], []
-    for sign, (rows, mean) in ((1.0, side_before), (-1.0, side_now)):
+    for sign, (rows, mean) in ((1.0, reference), (-1.0, now)):
         total = np.add.reduceat(rows, starts)[stratum]
         share = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0.0)
-        width = cells.high - cells.low
-        above = np.divide(cells.high - mean, width, out=np.zeros_like(mean), where=(width > 0.0) & (rows > 1.0))
-        moved = 2.0 * (mean - cells.low) * above  # in this order, as predictions may be too small to be multiplied
+        width = counts.high - counts.low
+        above = np.divide(counts.high - mean, width, out=np.zeros_like(mean), where=(width > 0.0) & (rows > 1.0))
+        moved = 2.0 * (mean - counts.low) * above  # in this order, as predictions may be too small to be multiplied
         within += np.bincount(stratum, share * moved, starts.size)
         positive = rows > 0.0
         places.append(mean[positive])
@@ -617,8 +617,8 @@ def _bennett(excess: float, variance: float) -> float:
     return math.log(2.0) - variance * ((1.0 + u) * math.log1p(u) - u)
 
 
+# Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence.
 FINE = 2**16
-"""Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence."""
 
 _DAY = re.compile(r"-?\d{4,}-\d\d-\d\d")
 

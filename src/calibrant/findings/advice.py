@@ -16,8 +16,9 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.decision import State, decide, rejected, stakes
-from calibrant.findings.words import NO_TRIALS
+from calibrant.findings.word_catalogue import NO_TRIALS
 from calibrant.lazily import MissingLibraryError, optional
 from calibrant.recalibration.curves.averaged import AveragedCurve, sampled_by_outcome
 from calibrant.recalibration.gain import RecalibrationGain
@@ -30,16 +31,15 @@ if TYPE_CHECKING:
     from calibrant.recalibration.curves.base import Curve
     from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
+# Recalibrations of larger tables of classes are compared on rows with about so many probabilities.
 _MOST_VALUES = 2_000_000
-"""Recalibrations of larger tables of classes are compared on rows with about so many probabilities."""
+# Why nothing is advised, by the state of the answer.
 NOT_DUE: dict[str, str] = {
     "no evidence": "calibration is not rejected",
     "too few rows": "calibration is not rejected",
-    "too small to matter": "over all rows the error is proved too small to matter",
+    "too small to matter": say.DISTANCE_SMALL,
     "not tested": "calibration was not tested",
 }
-"""Why nothing is advised, by the state of the answer."""
-_LABELS = "give the probabilities behind these labels (in scikit-learn predict_proba, not predict)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -140,9 +140,9 @@ def advice_on_sample(
     if test is None and not real:
         return not_advised(NOT_DUE["not tested"])
     if np.isin(sample.prediction, (0.0, 1.0)).all():
-        return not_advised(_LABELS)
+        return not_advised(say.PROBABILITIES)
     if not _of_two_outcomes(sample):
-        return not_advised("that takes rows with the event and rows without")
+        return not_advised(say.TWO_OUTCOMES)
     from calibrant.recalibration.choose import choose_on_sample
 
     choice = choose_on_sample(sample if rows is None else rows.sample, rows, real, level, curve=curve)

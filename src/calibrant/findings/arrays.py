@@ -33,13 +33,12 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
 from calibrant.findings.decision import default_limit, rejected
-from calibrant.findings.dispersion import varies_together
-from calibrant.findings.evidence import bounds_of_rows, evidence, gate_of_rows, units_drawn
+from calibrant.findings.evidence import bounds_of_rows, evidence, gate_of_rows, units_drawn, varies_together
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit
-from calibrant.findings.words import proved
+from calibrant.findings.word_catalogue import proved
 from calibrant.inference.bounds.draws import AnyDraws, Draws, draws_of
 from calibrant.inference.bounds.population import teach
 from calibrant.kernels.sums import compensated_sum, dot
@@ -56,11 +55,11 @@ if TYPE_CHECKING:
     from calibrant.decisions.line import GroupLine
     from calibrant.decisions.murphy import Cost
 
+# Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked.
 _COSTLY = 100_000
-"""Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
 _CERTIFIED = "lower_calibration_distance"
+# Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal.
 _LOOSE = 2e-5
-"""Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal."""
 
 
 def audit(
@@ -266,7 +265,7 @@ def audit_sample(
         certified = thread.submit(audited_distances, sample)
         fitted = thread.submit(fitted_curve, sample if rows is None else rows.sample, rows)
         witness = witness_from_sample(sample)
-        weighted, trials = sample.weights_differ, rows is not None and rows.trials is not None
+        weighted = sample.weights_differ
         units = units_drawn(sample, rows, draws, weighted)
         taught = thread.submit(teach, units, everything=request.everything)
         measured = {
@@ -290,20 +289,19 @@ def audit_sample(
         for name in reversed(measured):
             tell(measures()[name].title)
             values[name] = measured[name].result()
+        taught.result()
         tell("Lower distance")
         certificate, nearest = certified.result()
         values_of = _with_words(values, certificate, sample)
         tell("Inequalities")
-        known = {name: measure.value for name, measure in values_of.items()}
-        ties = tie(sample, witness, certificate, nearest, corp, known)
+        ties = tie(sample, witness, certificate, nearest, corp, _numbers(values_of))
         _say_brackets(values_of, ties.lower_distance_bracket)
         tell("Bounds")
         mean_prediction = min(1.0, dot(sample.mass(), sample.prediction))
         base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
-        taught.result()
         bracket = ties.lower_distance_bracket
-        n_rows = rows.y_prob.size if rows is not None and rows.trials is not None else None
+        n_rows = None if rows is None or rows.trials is None else rows.y_prob.size
         gate = gate_of_rows(sample, units, limit, level, bracket, displacement, n_rows)
         bounds = None
         if request.everything:
@@ -319,7 +317,6 @@ def audit_sample(
         n_rows=sample.n_rows,
         n_distinct=sample.n_distinct,
         effective_rows=sample.effective_rows,
-        weighted=weighted,
         base_rate=base_rate,
         mean_prediction=mean_prediction,
         measures=values_of,
@@ -337,16 +334,10 @@ def audit_sample(
         level=float(level),
         n_resamples=int(n_resamples),
         seed=seed,
-        rates=not sample.binary,
-        equal_weights=request.sampling_fractions is None and not (weighted or trials) and sample.equal_weights,
-        outcome_free_weights=free,
-        sampling_fractions=fractions_of(rows),
-        fractions_given=request.sampling_fractions is not None,
-        n_groups=None if rows is None else rows.n_groups,
+        **_origin_of_rows(sample, rows, request),
         group_line=_line_of_groups(rows, level),
         trials_vary=varies_together(rows),
-        perhaps_sampled=None if trials or displacement else perhaps_sampled(sample, mean_prediction),
-        trials=trials,
+        perhaps_sampled=None if n_rows or displacement else perhaps_sampled(sample, mean_prediction),
         max_weight=most,
         default_limit=max_distance is None,
         max_distance=limit,
@@ -355,6 +346,21 @@ def audit_sample(
         cost_of_acting=cost,
         acting=acting,
     )
+
+
+def _origin_of_rows(sample: Sample, rows: Rows | None, request: AuditRequest) -> dict[str, Any]:
+    """Fields of an audit on how its rows were drawn: with weights, trials or groups, or by outcome."""
+    weighted, trials = sample.weights_differ, rows is not None and rows.trials is not None
+    return {
+        "rates": not sample.binary,
+        "weighted": weighted,
+        "equal_weights": request.sampling_fractions is None and not (weighted or trials) and sample.equal_weights,
+        "outcome_free_weights": request.outcome_free_weights,
+        "sampling_fractions": fractions_of(rows),
+        "fractions_given": request.sampling_fractions is not None,
+        "n_groups": None if rows is None else rows.n_groups,
+        "trials": trials,
+    }
 
 
 def _too_many(measure: Measure, sample: Sample) -> str | None:
@@ -381,6 +387,11 @@ def _with_words(values: Mapping[str, float], certificate: LowerCertificate, samp
     return values_of
 
 
+def _numbers(values: Mapping[str, MeasureValue]) -> dict[str, float | None]:
+    """Every measure's number, None where it has none."""
+    return {name: measure.value for name, measure in values.items()}
+
+
 def _say_brackets(values: dict[str, MeasureValue], distance: Bracket) -> None:
     """Say of numbers that were not computed, or not to the last digit shown, between which others they lie."""
     lower, interval = values[_CERTIFIED], values["interval_calibration_error"]
@@ -390,7 +401,7 @@ def _say_brackets(values: dict[str, MeasureValue], distance: Bracket) -> None:
         sentence = f"{lower.sentence} Proved: {proved(distance.lower, lower.value)[0]}."
         values[_CERTIFIED] = replace(lower, sentence=sentence)
     if interval.value is None:
-        above = above_interval_error({name: measure.value for name, measure in values.items()})
+        above = above_interval_error(_numbers(values))
         values["interval_calibration_error"] = in_its_bracket(interval, Bracket(distance.lower, above))
 
 
@@ -421,7 +432,7 @@ def _costs(
         return cost, None
     from calibrant.decisions.curve import acting_from_sample
 
-    how = sample, cost.threshold, level, request.n_resamples, np.random.default_rng([draw_seed, 1])
+    how = sample, cost, request.n_resamples, np.random.default_rng([draw_seed, 1])
     return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)
 
 
@@ -461,8 +472,7 @@ def given(
             max_weight = fractions.max_weight
     if trials is None and group is None:
         if max_weight is not None and weight is None:
-            problem = "has no effect: there are no weights, trials or groups"
-            raise InputError("max_weight", problem)
+            raise InputError("max_weight", "has no effect: there are no weights, trials or groups")
         sample, rows = sample_and_rows(outcome, prediction, weight, outcome_free, fractions)
         if max_weight is None:
             return Given(sample, rows)

@@ -12,7 +12,8 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, as_points, confidence, in_points, in_short
 from calibrant.door.premises import VARY
 from calibrant.door.values import ReadOnly, counted, known_rows
-from calibrant.findings.actions import action_line, every_time, more_groups, to_repair, what_bounds
+from calibrant.findings import word_catalogue as say
+from calibrant.findings.action_catalogue import action_line, every_time, more_groups, to_repair, what_bounds
 from calibrant.findings.decision import (
     Action,
     Answer,
@@ -31,21 +32,6 @@ from calibrant.findings.decision import (
     stakes,
 )
 from calibrant.findings.regions import SAID, Places, of_no_use, rates_in_words, two_rates
-from calibrant.findings.words import (
-    LABELS,
-    NO_TRIALS,
-    found_in_words,
-    one_outcome,
-    period_in_words,
-    periods_in_words,
-    rate,
-    segment_in_words,
-    segments_in_words,
-    sentence,
-    share_of_score,
-    short_pvalue,
-    unit,
-)
 from calibrant.inference.bounds.gate import GateResult, asked, at_most, least_in_short, most_in_short
 from calibrant.inference.testing.calibration import CalibrationTestResult
 
@@ -58,12 +44,12 @@ if TYPE_CHECKING:
     from calibrant.segments.results import FoundSegment
 
 
+# What is said of an error that is ruled out, and of one that is neither seen nor ruled out.
 _NOT_SEEN = {"no evidence": "No error that matters", "too few rows": "No sign of error"}
-"""What is said of an error that is ruled out, and of one that is neither seen nor ruled out."""
+# Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level.
 SURELY = 0.001
-"""Only below this nothing is left to chance; a larger p-value, from redraws, is told by its side of the level."""
+# The largest level that is called rare; also rates of an event, or of its absence, below which few points are much.
 _RARE = 0.1
-"""The largest level that is called rare; also rates of an event, or of its absence, below which few points are much."""
 BOTH_SIGNS = "Errors of both signs partly cancel in the average above."
 
 
@@ -129,17 +115,17 @@ def details(answer: Answer, audit: AuditRecord) -> tuple[str, ...]:
     """How sure and how far; what to do."""
     test = audit.tests["calibration_test"].result
     odd = None if test is None or answer.state not in _NOT_SEEN else test.impossible
-    beside = [] if odd is None else [_too_few_to_tell(odd.n_rows, known=audit.complete or not audit.weighted)]
+    beside = [] if odd is None else [_too_few_to_tell(odd.n_rows, rounding_known=audit.complete or not audit.weighted)]
     return *_how_sure_and_far(answer, audit), *beside, *_few_groups(answer, audit), action_line(answer, audit)
 
 
-def _too_few_to_tell(n_rows: int, *, known: bool) -> str:
+def _too_few_to_tell(n_rows: int, *, rounding_known: bool) -> str:
     """Of outcomes that were predicted to be impossible, and no sign of error all the same.
 
-    How many rounding makes is not `known` of weighted rows that were summed.
+    How many rounding makes is not known of weighted rows that were summed.
     """
     was, so_many = ("was", "that") if n_rows == 1 else ("were", "so many")
-    why = f"Rounding can make {so_many}." if known else "0 and 1 may be rounded numbers."
+    why = f"Rounding can make {so_many}." if rounding_known else "0 and 1 may be rounded numbers."
     return f"{counted(n_rows, 'row')} predicted 0 or 1 {was} wrong. {why}"
 
 
@@ -152,9 +138,11 @@ def _few_groups(answer: Answer, audit: AuditRecord) -> list[str]:
     parts = answer.action == "look at the parts"
     if answer.state != "too few rows" or answer.direction is not None or parts:  # elsewhere the headline says so
         few = _number_of_groups(audit.n_groups or 0, line.worth)
-        lines.append(sentence(f"{line.of_what(classes)} come from too few groups ({few})"))
+        lines.append(say.sentence(f"{line.of_what(classes)} come from too few groups ({few})"))
     if answer.state not in _NOT_SEEN or answer.direction is None:
-        lines.append(sentence(f"{line.level_in_words(classes)} (100 is right; {confidence(line.level)} confidence)"))
+        lines.append(
+            say.sentence(f"{line.level_in_words(classes)} (100 is right; {confidence(line.level)} confidence)")
+        )
     return lines
 
 
@@ -177,9 +165,9 @@ def _odd_rows(audit: AuditRecord) -> list[str]:
     """Predictions that are labels, and outcomes that are all the same: there a reader should look first."""
     if audit.classes is not None:
         return []
-    lines = [LABELS] if _are_labels(audit) else []
+    lines = [say.LABELS] if _are_labels(audit) else []
     if audit.auc is None:
-        lines.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5, weighted=audit.weighted))
+        lines.append(say.one_outcome(audit.n_rows, events=audit.base_rate > 0.5, weighted=audit.weighted))
     return lines
 
 
@@ -198,7 +186,7 @@ def _what(answer: Answer, audit: AuditRecord) -> str:
         return "Single classes are off, though the most probable one shows no sign of error."
     test = audit.tests["calibration_test"].result
     if test is not None and test.impossible is not None and not (test.reject or _beyond(audit.gate)):
-        return sentence(test.impossible.summary())
+        return say.sentence(test.impossible.summary())
     if answer.action == "check the labels":
         return _places(answer, audit).backwards()
     if answer.action == "predict the base rate":
@@ -216,7 +204,7 @@ def _not_seen(answer: Answer, audit: AuditRecord) -> str:
         return by_groups(groups, classes=audit.classes is not None)
     if answer.state == "no evidence":
         return f"{_NOT_SEEN[answer.state]}{_if_independent(audit)}: {_at_most(answer, audit, rows=True)}."
-    rows = counted(audit.n_rows, unit(trials=audit.trials))
+    rows = counted(audit.n_rows, say.unit(trials=audit.trials))
     if groups is not None:
         few = f"groups are too few ({_number_of_groups(audit.n_groups or 0, groups.worth)}; {rows})"
         return f"{_NOT_SEEN[answer.state]}, but {few}."
@@ -229,7 +217,7 @@ def _where(answer: Answer, audit: AuditRecord) -> str:
         return f"{_drift_in_words(audit)}."
     alone = blamed(audit, answer.direction)
     if alone is not None and answer.direction is None:
-        return _of_one_segment(alone)
+        return f"Too {'low' if alone.happened > alone.predicted else 'high'}{_there_and_elsewhere(alone)}."
     if alone is not None:
         return f"{_places(answer, audit).way}{_there_and_elsewhere(alone)}."
     if _told_by_parts(answer, audit):
@@ -238,8 +226,8 @@ def _where(answer: Answer, audit: AuditRecord) -> str:
     return _places(answer, audit).sentence(answer.examples, slightly=slightly)
 
 
+# How the message of a refusal begins, and its subject in words.
 _REFUSED = {"sample_weight: ": "weights", "groups: ": "groups"}
-"""How the message of a refusal begins, and its subject in words."""
 
 
 def _why_not(reason: str) -> str:
@@ -265,11 +253,7 @@ def _in_a_part(audit: AuditRecord, direction: Direction | None) -> bool:
 def _places(answer: Answer, audit: AuditRecord) -> Places:
     """Say which way predictions err, and where, by the curve."""
     rates = audit.mean_prediction, audit.base_rate, audit.n_rows
-    return Places(answer.direction, audit.regions, *rates, audit.classes is not None, unit(trials=audit.trials))
-
-
-def _of_one_segment(where: Blamed) -> str:
-    return f"Too {'low' if where.happened > where.predicted else 'high'}{_there_and_elsewhere(where)}."
+    return Places(answer.direction, audit.regions, *rates, audit.classes is not None, say.unit(trials=audit.trials))
 
 
 def _by_classes(answer: Answer, audit: AuditRecord) -> bool:
@@ -294,7 +278,7 @@ def chance_in_words(pvalue: float, level: float) -> str:
 def p_in_words(pvalue: float, level: float) -> str:
     """The p-value in words that no seed decides: one from redraws by what it is below."""
     if pvalue < SURELY:
-        return short_pvalue(pvalue)
+        return say.short_pvalue(pvalue)
     return f"p {'<' if pvalue <= level else '>'} {level:g}"
 
 
@@ -316,14 +300,14 @@ def _reality(answer: Answer, audit: AuditRecord) -> str:
 def _rare(audit: AuditRecord) -> str:
     """Say how often the event happens, beside points that are few because it hardly ever, or nearly always, does."""
     common = _RARE <= audit.base_rate <= 1.0 - _RARE or audit.auc is None
-    return "" if common or audit.classes is not None else f"; {rate(audit.base_rate)} happen on average"
+    return "" if common or audit.classes is not None else f"; {say.rate(audit.base_rate)} happen on average"
 
 
 def _at_most(answer: Answer, audit: AuditRecord, *, rows: bool = False) -> str:
     """The upper end beside the limit that it keeps to; with the number of rows where no other sentence has it."""
     assert answer.interval is not None
     most, limit = at_most(answer.interval, answer.max_distance), as_points(asked(answer.max_distance))
-    of = f"; {counted(audit.n_rows, unit(trials=audit.trials))}" if rows else ""
+    of = f"; {counted(audit.n_rows, say.unit(trials=audit.trials))}" if rows else ""
     sure = f"{confidence(audit.level)} confidence{of}{_rare(audit)}"
     return f"{most} on average, {_below(answer)} the limit of {limit} ({sure})"
 
@@ -410,7 +394,7 @@ def could_cost(gain: RecalibrationGain | None, error: str = "it") -> str:
     """Say what an error within the limit could cost, as far as rows tell."""
     if gain is None or gain.doubt is not None:
         return "near 0% and 100% a small error can cost much, and too few rows show it"
-    return f"{error} could cost up to {share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
+    return f"{error} could cost up to {say.share_of_score(gain.log_loss.possible_share)} of the score (log loss)"
 
 
 def _how_far(answer: Answer, audit: AuditRecord) -> str:
@@ -451,7 +435,7 @@ def _parts_in_words(audit: AuditRecord) -> str:
         first = searched[0]
         sure = chance_in_words(first.pvalue, audit.level)
         n_tested = 0 if audit.found_segments is None else audit.found_segments.n_tested
-        real = f"{sure}{independent} ({short_pvalue(first.pvalue)}, allowing for {counted(n_tested, 'segment')})."
+        real = f"{sure}{independent} ({say.short_pvalue(first.pvalue)}, allowing for {counted(n_tested, 'segment')})."
         other = next((each for each in searched if each.direction != first.direction), None)
         return " ".join(f"{_found_segment(each)}." for each in (first, other) if each is not None) + f" {real}"
     if off:
@@ -470,17 +454,17 @@ def _drift_in_words(audit: AuditRecord) -> str:
     way = "Too low" if error.error > 0.0 else "Too high"
     if abs(error.error) <= audit.max_distance:  # the mean does not tell in which way single predictions err
         way = "Wrong, now too high and now too low,"
-    classes, when = audit.classes is not None, period_in_words(error.first)
+    classes, when = audit.classes is not None, say.period_in_words(error.first)
     rates = rates_in_words(error.predicted, error.happened, error.n_rows, classes)
     if after is None:
         return f"{way} since about {when}: {rates}"
     later = rates_in_words(after.predicted, after.happened, after.n_rows, classes)
-    return f"{way} from about {when} on: {rates}. That ended about {period_in_words(after.first)}: {later}"
+    return f"{way} from about {when} on: {rates}. That ended about {say.period_in_words(after.first)}: {later}"
 
 
 def _found_segment(each: FoundSegment) -> str:
     if each.in_part:
-        return sentence(f"{each.words} ({known_rows(each.n_rows, each.n_unknown)})").rstrip(".")
+        return say.sentence(f"{each.words} ({known_rows(each.n_rows, each.n_unknown)})").rstrip(".")
     way = "Too low" if each.base_rate > each.mean_prediction else "Too high"
     says, happens = two_rates(each.mean_prediction, each.base_rate)
     return f"{way} for {each.name}: {says} predicted, {happens} happened ({known_rows(each.n_rows, each.n_unknown)})"
@@ -490,7 +474,7 @@ def _named_segment(each: Segment, by: Sequence[str]) -> str:
     says, happens = two_rates(each.mean_prediction, each.base_rate)
     name, rows = equalities(by, each.key), known_rows(each.n_rows, each.n_unknown)
     if each.where not in (None, (0.0, 1.0)):
-        return f"{name}: {segment_in_words(each)} ({rows})"
+        return f"{name}: {say.segment_in_words(each)} ({rows})"
     way = "Too low" if each.base_rate > each.mean_prediction else "Too high"
     return f"{way} for {name}: {says} predicted, {happens} happened ({rows})"
 
@@ -509,7 +493,7 @@ def _those(audit: AuditRecord, segment: Blamed | None) -> str:
 def _there_and_elsewhere(where: Blamed) -> str:
     """The segment that errs, and that the other rows do not."""
     says, happens = two_rates(where.predicted, where.happened)
-    rest, others = rate(where.predicted_elsewhere), rate(where.happened_elsewhere)
+    rest, others = say.rate(where.predicted_elsewhere), say.rate(where.happened_elsewhere)
     rows = counted(where.n_rows, "row")
     inside = f" for {where.name}: {says} predicted, {happens} happened ({rows})"
     return f"{inside}. Elsewhere {rest} predicted, {others} happened"
@@ -532,21 +516,23 @@ def sentences(audit: AuditRecord, *, alone: bool = True) -> tuple[str, ...]:
     where = blamed(audit, result.direction)
     above = None if where is None else where.name
     if audit.segments:
-        lines.append(segments_in_words(audit.segments, audit.segmented_by, chance=audit.segments_tested, above=above))
+        lines.append(
+            say.segments_in_words(audit.segments, audit.segmented_by, chance=audit.segments_tested, above=above)
+        )
     if audit.found_segments is not None:
-        lines.append(found_in_words(audit.found_segments, above))
+        lines.append(say.found_in_words(audit.found_segments, above))
         differ = disagreement(audit)
         if differ is not None:
             lines.append(differ)
         lines.append("Found segments hold if the predictions were not fitted to these rows.")
     if audit.periods:
-        lines.append(periods_in_words(audit.periods))
+        lines.append(say.periods_in_words(audit.periods))
     if audit.group_line is not None:
         lines.append(audit.group_line.both)
     if audit.n_groups is not None:
         lines.append(_by_group(audit))
     if audit.rates:
-        lines.append(sentence(NO_TRIALS))
+        lines.append(say.sentence(say.NO_TRIALS))
     return tuple(lines)
 
 
@@ -609,6 +595,7 @@ def _discrimination(audit: AuditRecord) -> str:
     return f"How well they tell {what}: AUC {audit.auc:.3f} ({scale})."
 
 
+# The state in a few words that fit what to do.
 _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
     {
         ("no evidence", "leave unchanged"): "no error that matters",
@@ -626,7 +613,6 @@ _COMES_TO: Mapping[tuple[State, Action], str] = ReadOnly(
         ("not tested", "collect more rows"): "not tested for chance",
     }
 )
-"""The state in a few words that fit what to do."""
 
 
 def outcomes_differ(n_differing: int, n_items: int) -> str:

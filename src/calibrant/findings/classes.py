@@ -16,6 +16,7 @@ from calibrant.door.classes import BinaryReduction, MulticlassSample, drawn_rows
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval, rounded_up
 from calibrant.door.values import ReadOnly, Result, counted, plain
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.decision import State, default_limit
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.bounds.gate import calibration_gate_on_sample
@@ -37,8 +38,8 @@ _TOP = (2, 3, 5)
 _MOST_TCAL = 50
 _TOLERANCE = 1e-5
 _RESAMPLES = 3000  # of T-Cal, as where it is called by itself
+# Probabilities above which whole vectors are tested on some rows, drawn at random.
 _MOST_VALUES = 2_000_000
-"""Probabilities above which whole vectors are tested on some rows, drawn at random."""
 _MOST_SHOWN, _MOST_PAIRS = 40, 100
 
 
@@ -84,7 +85,7 @@ class Question(Result):
         """Say how far it is from calibrated."""
         distance, smooth = rounded_up(self.lower_calibration_distance), f"{self.smooth_calibration_error:.6g}"
         off = f"lower distance {distance}, smooth error {smooth}"
-        return f"{self.name}: {off}; the answer was yes in {self.rate:.4g} of the weight."
+        return say.QUESTION.format(name=self.name, off=off, rate=self.rate)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -151,7 +152,7 @@ class ConfusionTable(Result):
     def summary(self) -> str:
         """Say what it is of."""
         of = counted(len(self.names), "class", "classes")
-        return f"Rows seen less those expected, by predicted and actual class, for {of}."
+        return say.CONFUSIONS.format(classes=of)
 
     def _table(self) -> Any:
         """One row a pair of classes."""
@@ -297,8 +298,8 @@ def _of_vectors(sample: MulticlassSample, level: float, resample: bool, seed: in
     weighted, k = sample.sample_weight is not None, sample.n_classes
     why_not = "no resamples were asked for" if not resample else None
     if why_not is None and (weighted or sample.group is not None):
-        why_not = "tests need unweighted rows" if weighted else "tests need rows that are independent"
-    too_many = f"with more than {_MOST_TCAL} classes next to no two rows share a cell" if k > _MOST_TCAL else None
+        why_not = "tests need unweighted rows" if weighted else say.DEPENDENT
+    too_many = say.NO_SHARED_CELL.format(n=_MOST_TCAL) if k > _MOST_TCAL else None
     some = sample if why_not else drawn_rows(sample, _MOST_VALUES, seed)
     n = some.y_true.size
     on = "" if n == sample.y_true.size else f", {counted(n, 'row')} drawn at random"

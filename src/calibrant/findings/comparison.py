@@ -18,13 +18,14 @@ from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.request import AUDIT, AuditRequest, refuse_idle
 from calibrant.door.values import counted, in_a_row
-from calibrant.findings.actions import DO, short_action, to_repair
+from calibrant.findings import word_catalogue as say
+from calibrant.findings.action_catalogue import DO, short_action, to_repair
 from calibrant.findings.catalogue import chance_in_words, outcomes_differ, p_in_words, state_in_words
 from calibrant.findings.decision import few_groups, few_groups_err, has_draws
-from calibrant.findings.matching import Match, ways_to_match
+from calibrant.findings.matching import UNPAIRED, Match, Pairing, ways_to_match
 from calibrant.findings.record import Finding
 from calibrant.findings.results import Audit
-from calibrant.findings.words import number
+from calibrant.findings.word_catalogue import number
 from calibrant.inference.bounds.gate import least_in_short, most_in_short
 from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
 from calibrant.inference.comparison.items import IN_ORDER, Matching
@@ -78,41 +79,38 @@ class Comparison(Finding):
             return *ranks, *self._differing(), self._advice()
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
-            return f"The {which} were not compared row by row: {self.not_compared}.", self._advice()
+            return say.NOT_COMPARED.format(which=which, why=self.not_compared), self._advice()
         first, second = self.names
         result, low, high = self.result, *self.result.interval
         sure = f"{confidence(result.level)} confidence"
         rows = self._on or f" on the same {counted(self.audits[0].n_rows, 'row')}"
+        better, worse = (first, second) if result.statistic < 0.0 else (second, first)
+        near, far = sorted((abs(low), abs(high)))
+        size = in_points(in_short(abs(result.statistic)))
+        likely = f"likely {as_points(in_short(near, ROUND_FLOOR))} to {as_points(in_short(far, ROUND_CEILING))}"
+        ranked: tuple[str, ...] = ()
         if not result.reject:
             least, most = (as_points(in_short(low, ROUND_FLOOR)), as_points(in_short(high, ROUND_CEILING)))
-            return (
+            lines = (
                 f"Neither of {first} and {second} is proved better calibrated{rows} (p > {result.level:g}).",
                 self._far((first, second), sure),
                 f"{_SMOOTH} {first}'s less {second}'s is likely {least} to {most} points ({sure}).",
-                *self._differing(),
-                self._advice(),
             )
-        better, worse = (first, second) if result.statistic < 0.0 else (second, first)
-        near, far = sorted((abs(low), abs(high)))
-        least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
-        if self._moves(better) > self._moves(worse):
-            return (
-                f"{first} and {second} cannot be ranked{rows}: it depends on the measure.",
+        elif self._moves(better) > self._moves(worse):
+            lines = (
+                say.NOT_RANKED.format(first=first, second=second, rows=rows),
                 self._far((better, worse), sure),
-                f"{_SMOOTH} {better} is better by {in_points(in_short(abs(result.statistic)))}, "
-                f"likely {as_points(least)} to {as_points(most)} ({sure}).",
-                *self._differing(),
-                self._advice(),
+                f"{_SMOOTH} {better} is better by {size}, {likely} ({sure}).",
             )
-        real = f"{chance_in_words(result.pvalue, result.level)} ({p_in_words(result.pvalue, result.level)})"
-        return (
-            f"{better} is better calibrated than {worse}{rows}. {real}.",
-            self._far((worse, better), sure),
-            f"{_SMOOTH} they differ by {in_points(in_short(abs(result.statistic)))}, "
-            f"likely {as_points(least)} to {as_points(most)}.",
-            *self._differing(),
-            self._advice(better, worse),
-        )
+        else:
+            real = f"{chance_in_words(result.pvalue, result.level)} ({p_in_words(result.pvalue, result.level)})"
+            lines = (
+                f"{better} is better calibrated than {worse}{rows}. {real}.",
+                self._far((worse, better), sure),
+                f"{_SMOOTH} they differ by {size}, {likely}.",
+            )
+            ranked = better, worse
+        return *lines, *self._differing(), self._advice(*ranked)
 
     def _differing(self) -> tuple[str, ...]:
         """In how many items outcomes differ, where they are of their own."""
@@ -137,7 +135,7 @@ class Comparison(Finding):
         if not pairs.better or self._moves(best) <= self._moves(nearest):
             return ()
         least = in_points(in_short(self._moves(nearest)))
-        return (f"By distance {nearest} is best: its predictions would have to move least ({least}).",)
+        return (say.NEAREST.format(name=nearest, least=least),)
 
     def _distance(self, name: str) -> str:
         """An estimate with its interval where an error is proved, else the most that may hide."""
@@ -166,9 +164,9 @@ class Comparison(Finding):
             before = [f"use {better}, or {before[0]}"]
         if few:
             alone = level_and_slope(classes=self.audits[0].classes is not None)
-            before.append(f"collect rows of more groups; until then {alone} of {in_a_row(few)}")
+            before.append(say.UNTIL_THEN.format(alone=alone, names=in_a_row(few)))
         if unseen:
-            before.append(f"collect rows of more groups before you rely on {in_a_row(unseen)}")
+            before.append(say.MORE_GROUPS.format(names=in_a_row(unseen)))
         return f"{DO if before else ''}{'; '.join([*before, *fine, *other])}."
 
     @property
@@ -256,25 +254,25 @@ def _of_all(pairs: PairwiseComparison, on: str) -> tuple[str, ...]:
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]
     if len(beaten) == len(ranked) - 1:
-        return f"{best} is better calibrated than all others{on} ({sure}).", sentence
+        return say.BETTER_THAN_ALL.format(best=best, on=on, sure=sure), sentence
     if not pairs.better:
-        return f"None of the {len(ranked)} is proved better calibrated than another{on}.", sentence
+        return say.NONE_BETTER.format(n=len(ranked), on=on), sentence
     better: dict[str, list[str]] = {}
     for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
         better.setdefault(first, []).append(second)
     proved = "; ".join(f"{first} is better calibrated than {in_a_row(those)}" for first, those in better.items())
-    return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", sentence
+    return say.NONE_BEST.format(n=len(ranked)), f"Proved: {proved} ({sure}).", sentence
 
 
-def _parted(one: IntArray | None, other: IntArray | None) -> tuple[int, int | None] | None:
+def _parted(own_groups: IntArray | None, other_groups: IntArray | None) -> tuple[int, int | None] | None:
     """Two rows that are of one group in only one of both; one row where a side has no groups; None if there are none.
 
     What groups are called makes no difference.
     """
-    if one is None or other is None:
-        return None if one is other else (0, None)
-    of = np.unique(np.column_stack([one, other]), axis=0, return_inverse=True)[1].ravel()
-    for group in (one, other):
+    if own_groups is None or other_groups is None:
+        return None if own_groups is other_groups else (0, None)
+    of = np.unique(np.column_stack([own_groups, other_groups]), axis=0, return_inverse=True)[1].ravel()
+    for group in (own_groups, other_groups):
         _, first, number = np.unique(group, return_index=True, return_inverse=True)
         opens = first[number.ravel()]  # of each row the first of its group
         wrong = np.flatnonzero(of[opens] != of)
@@ -283,19 +281,16 @@ def _parted(one: IntArray | None, other: IntArray | None) -> tuple[int, int | No
     return None
 
 
-def _other_groups(names: Sequence[str], groups: Sequence[IntArray | None]) -> str | None:
+def _other_groups(names: Sequence[str], groups_of: Sequence[IntArray | None]) -> str | None:
     """That groups part rows otherwise in one file, where, and what to do; None where they are the same in all."""
-    for name, each in zip(names[1:], groups[1:], strict=False):
-        parted = _parted(groups[0], each)
+    for name, each in zip(names[1:], groups_of[1:], strict=False):
+        parted = _parted(groups_of[0], each)
         if parted is None:
             continue
         row, other = parted
         if other is None:
-            return f"one of {names[0]} and {name} has no groups"
-        return (
-            f"rows {row:,} and {other:,} are of one group in only one of {names[0]} and {name}. The test draws groups, "
-            "which must be the same of both: if rows are of the same items, copy one file's groups to the other"
-        )
+            return say.NO_GROUPS_IN_ONE.format(first=names[0], other=name)
+        return say.OTHER_GROUPS.format(row=row, second=other, first=names[0], other=name)
     return None
 
 
@@ -304,27 +299,23 @@ def compare(
     audits: Sequence[Audit],
     rows: Sequence[Rows | None],
     *,
-    groups: Sequence[IntArray | None] = (),
+    groups_of: Sequence[IntArray | None] = (),
     weight: FloatArray | None = None,
     outcome_free: bool = False,
-    match: Match | None = None,
-    explicit: bool = False,
-    unmatched: str | None = None,
-    logs: bool = False,
+    pairing: Pairing = UNPAIRED,
     level: float = 0.05,
     seed: int | None = None,
 ) -> Comparison:
     """Set audits side by side; where all are of the same rows or items, in the same groups, test the differences.
 
-    `weight` is that of the rows of all, and `outcome_free` says that it tells no outcomes. `match` says which rows are
-    of the same items, if that is known; `explicit` that the user said how. `unmatched` says why rows are not compared,
-    whatever their outcomes; `logs` that they have no columns. Raises InputError if items were given without effect.
+    `weight` is that of the rows of all, and `outcome_free` says that it tells no outcomes. `pairing` says which rows
+    are of the same items, if that is known. Raises InputError if items were given without effect.
     """
     seed = seeded(seed)[1]
     if len(set(names)) < len(names):
         names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    same = _same_rows(_SameRows(rows, groups), match, explicit=explicit)
-    why_not = unmatched or _not_of_the_same_rows(names, audits, same, logs=logs)
+    same = _same_rows(_SameRows(rows, groups_of), pairing.match, explicit=pairing.explicit)
+    why_not = pairing.unmatched or _not_of_the_same_rows(names, audits, same, logs=pairing.logs)
     result = pairs = None
     if why_not is None:
         try:
@@ -368,13 +359,13 @@ def _differing(rows: Sequence[Rows]) -> int:
 
 
 def _in_one_order(
-    rows: Sequence[Rows], groups: Sequence[IntArray | None], others: Sequence[Matching]
+    rows: Sequence[Rows], groups_of: Sequence[IntArray | None], matchings: Sequence[Matching]
 ) -> tuple[list[Rows], list[IntArray | None]]:
     """Rows and groups of each in the order of the first's items; rows of one item are a group where there are none."""
-    in_order, grouped = [rows[0]], [others[0].group(groups[0] if groups else None)]
-    for k, each in enumerate(others, 1):
+    in_order, grouped = [rows[0]], [matchings[0].group(groups_of[0] if groups_of else None)]
+    for k, each in enumerate(matchings, 1):
         y, v = rows[k]
-        of, moved = groups[k] if groups else None, not np.array_equal(each.place, np.arange(each.place.size))
+        of, moved = groups_of[k] if groups_of else None, not np.array_equal(each.place, np.arange(each.place.size))
         in_order.append((y[each.place], v[each.place]) if moved else rows[k])
         grouped.append(each.item if of is None else of[each.place])
     return in_order, grouped
@@ -431,34 +422,38 @@ def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
         identity = identities(np.asarray(each[0], dtype=np.float64), np.asarray(each[1], dtype=np.float64))[0]
         assert identity.rows is not None
         if first_with.setdefault(identity.rows, name) is not name:
-            sentences.append(f"{first_with[identity.rows]} and {name} hold the very same outcomes and predictions.")
+            sentences.append(say.VERY_SAME.format(first=first_with[identity.rows], other=name))
     return sentences
+
+
+def _unlike(rows: Sequence[Rows]) -> str | None:
+    """That numbers of rows differ, or outcomes; None where all are the same."""
+    sizes = list(dict.fromkeys(each[0].size for each in rows))
+    if len(sizes) > 1:
+        return f"they have {' and '.join(f'{size:,}' for size in sizes)} rows"
+    n_differing = _differing(rows)
+    return f"their outcomes differ in {n_differing:,} of {counted(sizes[0], 'row')}" if n_differing else None
 
 
 def _not_of_the_same_rows(names: Sequence[str], audits: Sequence[Audit], same: _SameRows, *, logs: bool) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
-        return "compare_calibration takes one probability per row, and these are probabilities of classes"
+        return say.OF_CLASSES
     known = [each for each in same.rows if each is not None]
     if len(known) < len(names):
-        return "that takes single, unweighted rows with outcomes 0 or 1"
+        return say.NOT_SINGLE
     if any(audit.n_excluded for audit in audits):
-        return "bad rows were left out, so the other rows may not be the same"
-    y_true = known[0][0]
-    sizes = list(dict.fromkeys(each[0].size for each in known))
-    n_differing = _differing(known) if len(sizes) == 1 else None
-    if same.n_items is None and n_differing != 0:
-        unlike = f"they have {' and '.join(f'{size:,}' for size in sizes)} rows"
-        if n_differing is not None:
-            unlike = f"their outcomes differ in {n_differing:,} of {counted(y_true.size, 'row')}"
+        return say.BAD_ROWS
+    unlike = None if same.n_items is not None else _unlike(known)
+    if unlike is not None:
         alone = len(names) == 2 and all(each is None for each in same.groups)
-        others = "; calibrant gate FILE --baseline FILE compares other rows" if alone else ""
-        return f"{unlike}. If they are of the same items, say {ways_to_match(logs=logs)}{others}"
+        others = say.GATE_COMPARES if alone else ""
+        return say.SAY_ITEMS.format(unlike=unlike, ways=ways_to_match(logs=logs), others=others)
     parted = _other_groups(names, same.groups)
     if parted is not None:
         return parted
     n_pairs = len(names) * (len(names) - 1) // 2
-    if y_true.size * n_pairs > _MOST_ROWS:
+    if known[0][0].size * n_pairs > _MOST_ROWS:
         with_what = "compare_calibration does it" if n_pairs == 1 else "calibrant.inference.compare_all does it"
         return f"above {_MOST_ROWS // n_pairs:,} rows {with_what}"
     return None

@@ -15,6 +15,7 @@ from calibrant.door.coding import condition, equalities
 from calibrant.door.ends import Interval, in_points
 from calibrant.door.values import ReadOnly, Result
 from calibrant.door.weights import SamplingFractions
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds.gate import Verdict, asked
 from calibrant.inference.testing.calibration import CalibrationTestResult
@@ -65,16 +66,15 @@ def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str |
     if limit <= usual and rarer > limit:
         return None
     which = f", {default_in_words(base_rate, mean_prediction)}" if usual < USUAL_LIMIT else ""
-    sentences = [f"The limit is looser than the default, {in_points(asked(usual))}{which}."] if limit > usual else []
+    sentences = [say.LOOSER.format(usual=in_points(asked(usual)), which=which)] if limit > usual else []
     if rarer <= limit:
-        constant = f"predicting {0 if base_rate < 0.5 else 1} everywhere would be within the limit"
-        sentences.append(f"The rarer outcome has a rate of {rarer:.2g}: {constant}.")
+        sentences.append(say.CONSTANT_WITHIN.format(rarer=rarer, constant=0 if base_rate < 0.5 else 1))
     return " ".join(sentences)
 
 
 def default_in_words(base_rate: float, mean_prediction: float) -> str:
     """What the default is a tenth of, where it is less than 0.02."""
-    return f"a tenth of the rarer outcome's {_rarer(base_rate, mean_prediction)[1]} rate"
+    return say.TENTH.format(rate=_rarer(base_rate, mean_prediction)[1])
 
 
 def _rarer(base_rate: float, mean_prediction: float) -> tuple[float, str]:
@@ -156,6 +156,7 @@ class Case:
 _OPEN: tuple[tuple[Verdict | None, Stakes], ...] = tuple(
     (bound, cost) for bound in ("beyond", "undecided", None) for cost in ("small", "open", "large")
 )
+# The table of docs/answer.md; what is beyond is proved.
 CASES: Mapping[Case, State] = ReadOnly(
     {
         Case(True, "within", "small"): "too small to matter",
@@ -170,7 +171,6 @@ CASES: Mapping[Case, State] = ReadOnly(
         **{Case(False, *rest): "too few rows" for rest in _OPEN if rest[0] != "beyond"},
     }
 )
-"""The table of docs/answer.md; what is beyond is proved."""
 
 
 def stakes(gain: RecalibrationGain | None) -> Stakes:
@@ -183,7 +183,7 @@ def stakes(gain: RecalibrationGain | None) -> Stakes:
 def decide(
     test: TestResult | None,
     gate: GateResult | None,
-    classes: State | None = None,
+    state_of_classes: State | None = None,
     cost: Stakes = "small",
     *,
     by_line: bool = False,
@@ -196,7 +196,7 @@ def decide(
         None where it was not run: then the gate alone can prove an error.
     gate : GateResult or None
         At the limit of what is too small to matter; None where no bound of the population is known.
-    classes : str or None
+    state_of_classes : str or None
         State of K classes one by one; None where none is known.
     cost : {"small", "open", "large"}
         What the error of the most probable class, or of the event, may cost; of classes that is not asked.
@@ -207,8 +207,8 @@ def decide(
     if test is None and not real:
         return "too few rows" if by_line else "not tested"
     top = CASES[Case(real, None if gate is None else gate.verdict, cost)]
-    if classes == "worth correcting" or (classes is not None and top == "no evidence"):
-        return classes
+    if state_of_classes == "worth correcting" or (state_of_classes is not None and top == "no evidence"):
+        return state_of_classes
     return top
 
 
@@ -278,13 +278,13 @@ class _Part:
         """Whether its predictions are too low on average."""
         return self.of.base_rate > self.of.mean_prediction
 
-    def apart_from(self, other: _Part) -> bool:
+    def apart_from(self, part: _Part) -> bool:
         """Whether the two have no row in common, as one column shows."""
-        return any(self.fixed.get(feature, label) != label for feature, label in other.fixed.items())
+        return any(self.fixed.get(feature, label) != label for feature, label in part.fixed.items())
 
-    def errs_as(self, other: _Part) -> bool:
+    def errs_as(self, part: _Part) -> bool:
         """Whether it errs in the direction of the other, also where the evidence is strongest."""
-        return self.low == other.low == (self.of.direction == "too low")
+        return self.low == part.low == (self.of.direction == "too low")
 
 
 def blamed(audit: AuditRecord, direction: Direction | None) -> Blamed | None:
@@ -461,9 +461,9 @@ def _turn(
     return first + int(np.argmax(apart))
 
 
-def _apart(one: Stretch, other: Stretch) -> float:
+def _apart(stretch: Stretch, another: Stretch) -> float:
     """Standard errors between two mean errors."""
-    return abs(other.error - one.error) / max(math.sqrt(one.variance + other.variance), _NONE)
+    return abs(another.error - stretch.error) / max(math.sqrt(stretch.variance + another.variance), _NONE)
 
 
 def since(audit: AuditRecord, direction: Direction | None) -> Stretch | None:
@@ -532,12 +532,8 @@ def disagreement(audit: AuditRecord) -> str | None:
     (first, by_name), more = apart[0], len(apart) - 1
     others = f" (and {more:,} more)" if more else ""
     one, other = ("by name", "in the search") if by_name else ("in the search", "by name")
-    few, level = f"{100.0 * audit.level:g}%", f"{audit.level:g}"
-    return (
-        f"{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule. "
-        f"By name at most {few} of the segments called off are expected to be false alarms. In the search the chance "
-        f"that any calibrated one is called off is at most {level}."
-    )
+    few = f"{100.0 * audit.level:g}%"
+    return say.DISAGREE.format(first=first, others=others, one=one, other=other, few=few, level=audit.level)
 
 
 def _proved(segments: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str], bool]:
@@ -552,8 +548,8 @@ def _proved(segments: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str]
     }
 
 
-def _conditions(by: tuple[str, ...], key: tuple[object, ...]) -> frozenset[str]:
-    return frozenset(condition(name, value) for name, value in zip(by, key, strict=True))
+def _conditions(by: tuple[str, ...], values: tuple[object, ...]) -> frozenset[str]:
+    return frozenset(condition(name, value) for name, value in zip(by, values, strict=True))
 
 
 def has_draws(audit: AuditRecord) -> bool:

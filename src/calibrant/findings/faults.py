@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,8 @@ from calibrant.tables.table import Table
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
 
+# Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them.
 OF_A_HORIZON = {"y_true": "event", "sample_weight": "time"}
-"""Arguments that columns of a table stand for -> what they are where outcomes at a horizon are made of them."""
 
 
 @contextmanager
@@ -51,18 +51,22 @@ def roles_of(columns: Mapping[str, str]) -> dict[str, str]:
     return {argument: name for argument, name in columns.items() if not argument.startswith("strata")}
 
 
-def in_table(problem: InputError, table: Table, names: Mapping[str, str], groups: IntArray | None = None) -> InputError:
+def in_table(
+    problem: InputError, table: Table, names: Mapping[str, str], group_of_row: IntArray | None = None
+) -> InputError:
     """The problem in the words of someone who sees the table: its column's name, and how rows are counted.
 
-    `groups` are the numbers of the groups of the rows that were read; some may have been left out.
+    `group_of_row` are the numbers of the groups of the rows that were read; some may have been left out.
     """
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])
     if problem.argument == "max_weight":  # of no column
         message = problem.problem
-        if problem.row is not None and groups is not None and names.get("y_prob") in table.columns:  # not of classes
+        if (
+            problem.row is not None and group_of_row is not None and names.get("y_prob") in table.columns
+        ):  # not of classes
             of_row = f"the group of row {problem.row} (from 0)"
-            message = message.replace(of_row, f"the group {_group_of(table, names, int(groups[problem.row]))}")
+            message = message.replace(of_row, f"the group {_group_of(table, names, int(group_of_row[problem.row]))}")
         if table.n_files > 1:
             message = message.replace("(from 0)", f"({from_0(table.n_files)})")
         return InputError("max_weight", message, row=problem.row, allowed=problem.allowed)
@@ -97,6 +101,11 @@ def or_several(problem: InputError, y_prob: str | None) -> InputError:
         return problem
     ways = Ways("forecasts to compare are a list of names", "forecasts to compare are each a --y-prob of its own")
     return InputError(problem.argument, problem.problem, row=problem.row, allowed=ways)
+
+
+def say_of(name: str, say: Callable[[str], None]) -> Callable[[str], None]:
+    """The same as `say`, of what is called so: its name goes before each sentence."""
+    return lambda sentence: say(f"{name}: {sentence}")
 
 
 def or_left_out(problem: InputError) -> InputError:

@@ -215,9 +215,9 @@ def tie(
     )
 
 
-def _decisions(spent: float, known: Mapping[str, float], smooth: float, cutoff: float) -> list[Inequality]:
+def _decisions(spent: float, measured: Mapping[str, float], smooth: float, cutoff: float) -> list[Inequality]:
     """What decisions lose, between the smooth error and the cutoff error (docs/decisions.md)."""
-    loss = known["monotone_decision_loss"]
+    loss = measured["monotone_decision_loss"]
     part = "miscalibration part of the Brier score"
     return [
         Inequality(
@@ -230,36 +230,36 @@ def _decisions(spent: float, known: Mapping[str, float], smooth: float, cutoff: 
     ]
 
 
-def _upper_bounds(known: Mapping[str, float], level_sets: float) -> dict[str, float]:
+def _upper_bounds(measured: Mapping[str, float], level_sets: float) -> dict[str, float]:
     """Everything that is known to lie above the upper, and so above the true, distance from calibration."""
     uppers = {}
-    if "interval_calibration_error" in known:
-        uppers["interval error"] = known["interval_calibration_error"]
-    elif "surrogate_interval_calibration_error" in known:
-        uppers["surrogate interval error"] = known["surrogate_interval_calibration_error"]
-    if "random_interval_calibration_error" in known:
+    if "interval_calibration_error" in measured:
+        uppers["interval error"] = measured["interval_calibration_error"]
+    elif "surrogate_interval_calibration_error" in measured:
+        uppers["surrogate interval error"] = measured["surrogate_interval_calibration_error"]
+    if "random_interval_calibration_error" in measured:
         width = float(measures()["random_interval_calibration_error"].parameters["width"])
-        random = known["random_interval_calibration_error"]
+        random = measured["random_interval_calibration_error"]
         uppers[f"random interval error + {SHIFTED:.3f} widths, {width:g}"] = random + SHIFTED * width
-    if {"binned_calibration_error_bound", "expected_calibration_error"} <= known.keys():
+    if {"binned_calibration_error_bound", "expected_calibration_error"} <= measured.keys():
         # The bound is the binned error and a width.
         uppers["binned error + half a bin width"] = 0.5 * (
-            known["binned_calibration_error_bound"] + known["expected_calibration_error"]
+            measured["binned_calibration_error_bound"] + measured["expected_calibration_error"]
         )
     return {**uppers, _LEVEL_SETS: level_sets}
 
 
-def _above_interval(known: Mapping[str, float], level_sets: float) -> list[tuple[str, float, str]]:
+def _above_interval(measured: Mapping[str, float], level_sets: float) -> list[tuple[str, float, str]]:
     """Everything that is known to lie above the interval error, and why."""
     above = []
-    if "surrogate_interval_calibration_error" in known:
-        above.append(("surrogate interval error", known["surrogate_interval_calibration_error"], "Theorem 6.11"))
-    if "random_interval_calibration_error" in known:
+    if "surrogate_interval_calibration_error" in measured:
+        above.append(("surrogate interval error", measured["surrogate_interval_calibration_error"], "Theorem 6.11"))
+    if "random_interval_calibration_error" in measured:
         width = float(measures()["random_interval_calibration_error"].parameters["width"])
-        random = known["random_interval_calibration_error"] + width
+        random = measured["random_interval_calibration_error"] + width
         above.append((f"random interval error + width, {width:g}", random, "Claim 6.6"))
-    if "binned_calibration_error_bound" in known:
-        bound = known["binned_calibration_error_bound"]
+    if "binned_calibration_error_bound" in measured:
+        bound = measured["binned_calibration_error_bound"]
         above.append(("binned error + bin width", bound, "Definition 6.1 and Equation 5"))
     return [*above, (_LEVEL_SETS, level_sets, "Definition 6.1, intervals of width 0")]
 

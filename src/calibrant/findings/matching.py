@@ -13,6 +13,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.values import counted
+from calibrant.findings import word_catalogue as say
 from calibrant.inference.comparison.items import IN_ORDER, Matching, compared_ids, matched
 from calibrant.tables.columns import item_columns
 from calibrant.tables.table import Table
@@ -79,26 +80,26 @@ class SharedIds:
         return None
 
 
-def shared_ids(first: Source, second: Source) -> Iterator[SharedIds]:
+def shared_ids(source: Source, second: Source) -> Iterator[SharedIds]:
     """Documents of logs, or columns that both have, are called as ids are, and in which each value stands once."""
-    documents, others = first.items(None), second.items(None)
+    documents, others = source.items(None), second.items(None)
     ids = None if documents is None or others is None else compared_ids(documents, others)
     if ids is not None:
         yield SharedIds(None, *ids)
-    for name, *sides in _columns_of_both(first, second):
+    for name, *sides in _columns_of_both(source, second):
         ids = compared_ids(*sides)
         if ids is not None:
             yield SharedIds(name, *ids)
 
 
-def _columns_of_both(first: Source, second: Source) -> Iterator[tuple[str, list[Any], list[Any]]]:
+def _columns_of_both(source: Source, second: Source) -> Iterator[tuple[str, list[Any], list[Any]]]:
     """Columns that both have and that are called as ids are, with their values in either."""
-    used = {*first.names.values(), *second.names.values()}
-    for name in item_columns(first.table.columns):
+    used = {*source.names.values(), *second.names.values()}
+    for name in item_columns(source.table.columns):
         if name in used or name not in second.table.columns:
             continue
         try:
-            yield name, first.items(name) or [], second.items(name) or []
+            yield name, source.items(name) or [], second.items(name) or []
         except InputError:  # of values that no ids are
             continue
 
@@ -109,22 +110,22 @@ def conflict_of_order(sources: Sequence[Source]) -> tuple[str, str] | None:
         for ids in shared_ids(sources[0], other):
             said = ids.conflict((sources[0].name, other.name))
             if said is not None and ids.column is None:
-                return said, "leave out --items, and documents are matched"
+                return said, say.DOCUMENTS
             if said is not None:
-                return said, f"say --items {ids.column}; if it tells no items, leave it out of one file"
+                return said, say.OR_NO_ITEMS.format(column=ids.column)
         said = _conflict_of_repeated(sources[0], other)
         if said is not None:
-            return said, "put rows in one order, or give each item an id of its own and say --items COLUMN"
+            return said, say.OWN_IDS
     return None
 
 
-def _conflict_of_repeated(first: Source, second: Source) -> str | None:
+def _conflict_of_repeated(source: Source, second: Source) -> str | None:
     """The first row whose id differs, of a column that has equal ids equally often in both, some of them repeatedly."""
-    for name, *columns in _columns_of_both(first, second):
+    for name, *columns in _columns_of_both(source, second):
         sides = [list(map(str, each)) for each in columns]
         if sides[0] != sides[1] and Counter(sides[0]) == Counter(sides[1]):
             row = next(k for k, (one, other) in enumerate(zip(*sides, strict=True)) if one != other)
-            of = f"row {row:,} of {first.name} is {sides[0][row]}, and that of {second.name} is {sides[1][row]}"
+            of = f"row {row:,} of {source.name} is {sides[0][row]}, and that of {second.name} is {sides[1][row]}"
             return f"column {name} says otherwise: {of}"
     return None
 
@@ -165,11 +166,24 @@ class Match:
         files, n_rows = f"{', '.join(names[:-1])} and {names[-1]}", self.others[0].place.size
         rows = f"all {counted(n_rows, 'row')} of each of {files}"
         if self.how == IN_ORDER:
-            why = "as was said (items)" if self.by_user else "for outcomes are the same row by row"
-            return f"Rows were matched in order, {why}: {rows}."
+            why = "as was said (items)" if self.by_user else say.BY_OUTCOMES
+            return say.IN_ORDER.format(why=why, rows=rows)
         by = "documents of the logs" if self.how is None else f"column {self.how}"
         said = f"Rows were matched by {by}: {rows}."
-        return f"{said} Those of one {self.how} follow one another alike, and are a group." if self.repeated else said
+        return said + (say.REPEATED.format(how=self.how) if self.repeated else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How rows of several files belong together, and what is known of that."""
+
+    match: Match | None = None  # which rows are of the same items
+    unmatched: str | None = None  # why rows are not compared, whatever their outcomes
+    explicit: bool = False  # whether the user said how
+    logs: bool = False  # whether files have no columns
+
+
+UNPAIRED = Pairing()
 
 
 def match_rows(
@@ -193,7 +207,7 @@ def match_rows(
     if conflict is None:
         return match, None
     said, ways = conflict
-    return None, f"outcomes are the same row by row, but {said}. {ways[0].upper()}{ways[1:]}"
+    return None, say.ORDER_CONFLICT.format(why=said, ways=f"{ways[0].upper()}{ways[1:]}")
 
 
 def match_given(sources: Sequence[Source], sizes: Sequence[int], items: str) -> Match:
@@ -220,9 +234,9 @@ def match_found(sources: Sequence[Source], sizes: Sequence[int], argument: str, 
     return _in_order(sizes) if same_rows and conflict_of_order(sources) is None else None
 
 
-def _same_ids(first: Source, other: Source, argument: str, *, same_rows: bool) -> SharedIds | None:
+def _same_ids(source: Source, second: Source, argument: str, *, same_rows: bool) -> SharedIds | None:
     """Ids that both tables have; InputError where some are, and it is not known whether they tell items."""
-    for ids in shared_ids(first, other):
+    for ids in shared_ids(source, second):
         one, two = ids.first, ids.second
         if ids.numbers_rows and (same_rows or len(one) != len(two) or one[0] != two[0]):
             continue
@@ -233,7 +247,7 @@ def _same_ids(first: Source, other: Source, argument: str, *, same_rows: bool) -
             ways = "keep the rows of the same items in both files"
             if ids.same:
                 ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
-            problem = f"{ids.n_shared:,} of {len(two):,} {what} of {other.name} stand in {first.name} too"
+            problem = f"{ids.n_shared:,} of {len(two):,} {what} of {second.name} stand in {source.name} too"
             raise InputError(argument, problem, allowed=ways)
     return None
 
@@ -258,10 +272,9 @@ def _by_ids(sources: Sequence[Source], sizes: Sequence[int], column: str | None,
 
 def ways_to_match(*, logs: bool) -> str:
     """What to say where rows are of the same items; a log has no columns."""
-    return f"--items '{IN_ORDER}'" if logs else f"--items COLUMN, a column of ids, or --items '{IN_ORDER}'"
+    return f"--items '{IN_ORDER}'" if logs else say.COLUMN_OF_IDS.format(in_order=IN_ORDER)
 
 
 def others_in_words(name: str, *, logs: bool) -> str:
     """That rows of a baseline are taken as others than FILE's, and what to say where they are not."""
-    ways = ways_to_match(logs=logs)
-    return f"Rows of {name} are taken as others than those of FILE. If both are of the same items, say {ways}."
+    return say.OTHER_ROWS.format(name=name, ways=ways_to_match(logs=logs))

@@ -19,7 +19,7 @@ from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
-from calibrant.findings.words import number, proved
+from calibrant.findings.word_catalogue import NOT_SEARCHED, number, proved
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.bounds.population import PopulationBounds
 from calibrant.lazily import MissingLibraryError, above
@@ -121,9 +121,7 @@ class MeasureValue(Result):
         return f"{self.title}: {self.not_computed if self.value is None else f'{self.value:.6g}. {self.sentence}'}"
 
 
-def in_its_bracket(
-    measure: MeasureValue, bracket: Bracket, rest: str = "and a closer number is not searched for among so many rows"
-) -> MeasureValue:
+def in_its_bracket(measure: MeasureValue, bracket: Bracket, rest: str = NOT_SEARCHED) -> MeasureValue:
     """A measure without a value, with a proved bracket all the same."""
     clause = proved(bracket.lower, bracket.upper)[1]
     return replace(measure, value=None, not_computed=f"It {clause}: that is proved, {rest}.", bracket=bracket)

@@ -18,17 +18,18 @@ from calibrant.door.ends import Interval, in_points, in_short
 from calibrant.door.sample import Sample
 from calibrant.door.special import expit
 from calibrant.door.values import Result, counted
-from calibrant.findings.words import ends, percent, rate
+from calibrant.findings import word_catalogue as say
+from calibrant.findings.word_catalogue import ends, percent, rate
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.gain import Direction
 
 FloatArray = npt.NDArray[np.float64]
 
 MOST_LEVELS = 30  # distinct predictions of which each is a range
+# Where one range ends and the next begins, each with its lower end.
 EDGES = np.array(
     [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(k / 10.0 for k in range(1, 10)), 0.95, 0.98, 0.99, 0.995, 0.998, 0.999]
 )
-"""Where one range ends and the next begins, each with its lower end."""
 _PARTS = 16  # of equal weight, in each of which the curve is read once
 _CLEAR = 2.5  # posterior standard deviations
 _FEWEST, _LEAST_SHARE = 20.0, 0.005  # rows in effect, and share of the weight, of a range that is told
@@ -170,11 +171,8 @@ SAID = {
     "not confident enough": "Not confident enough",
     "uneven": "Uneven",
 }
-_TOP = {
-    "too high": "Too confident of the likeliest class",
-    "too low": "Not confident enough of the likeliest class",
-}
-"""What it is to predict that class with too much, and with too little."""
+# What it is to predict that class with too much, and with too little.
+_TOP = {"too high": say.TOO_CONFIDENT, "too low": say.TOO_LITTLE}
 _SIDES = {"too low": "low", "too high": "high"}
 _LARGE = 0.1  # of the largest error of a range: less is no example
 _SURE = 4.0  # posterior standard deviations
@@ -224,7 +222,7 @@ class Places:
         """The direction and the examples; without a direction the places that are clear."""
         if self.direction is None:
             if not examples:
-                return "Not calibrated, though no range of predictions stands out."
+                return say.NO_RANGE
             near = [f"too {each.direction} {self._near(each)}" for each in examples]
             return f"{'; '.join(near).capitalize()}. {self._others(examples)}"
         way = f"Slightly {self.way[0].lower()}{self.way[1:]}" if slightly else self.way
@@ -234,12 +232,12 @@ class Places:
         """Which way predictions err that are no example: as their ranges tell, and if these have nearly all."""
         others = [each for each in self.regions if each not in examples]
         if not others:
-            return "Which way other predictions err is not clear."
+            return say.OTHERS_NOT_CLEAR
         sides = {each.direction for each in others}
         if sum(each.share for each in self.regions) > _MOST:
             return "Other ranges err both ways." if len(sides) > 1 else f"Other ranges are too {min(sides)}."
         way = f"{'is' if len(others) == 1 else 'are'} too {min(sides)}" if len(sides) == 1 else "err, both ways"
-        return f"{counted(len(others), 'more range')} {way}. Which way the rest err is not clear."
+        return say.REST_NOT_CLEAR.format(ranges=counted(len(others), "more range"), way=way)
 
     @property
     def way(self) -> str:
@@ -250,11 +248,11 @@ class Places:
     def backwards(self) -> str:
         """That events are rarer where predictions are higher, with the clearest example."""
         wrong = [each for each in large_ones(self.regions) if (each.predicted - 0.5) * (each.estimate - 0.5) < 0.0]
-        where = "the higher the prediction, the rarer the event"
+        where = say.RARER
         if wrong:
             share, rows = _happens(rate(wrong[0].estimate), self.classes), counted(wrong[0].n_rows, self.unit)
             where = f"where {rate(wrong[0].predicted)} is predicted, {share} ({rows})"
-        return f"Backwards, as if yes and no were swapped: {where}."
+        return say.BACKWARDS.format(where=where)
 
     def _for_example(self, examples: tuple[Region, ...]) -> str:
         """The clearest place, and for two-sided faults the clearest on the other side."""
@@ -270,11 +268,11 @@ class Places:
         near = "; ".join(self._near(each).replace(":", ",", 1) for each in examples)
         return f". {near[0].upper()}{near[1:]}"
 
-    def _near(self, where: Region) -> str:
+    def _near(self, region: Region) -> str:
         """A range of predictions: what is predicted there, what happens by the curve, and how many rows there were."""
-        says, share = two_rates(where.predicted, where.estimate)
-        place = f"at {rate(where.low)}" if where.low == where.high else f"near {says}"
-        return f"{place}: {_happens(share, self.classes)} ({counted(where.n_rows, self.unit)})"
+        says, share = two_rates(region.predicted, region.estimate)
+        place = f"at {rate(region.low)}" if region.low == region.high else f"near {says}"
+        return f"{place}: {_happens(share, self.classes)} ({counted(region.n_rows, self.unit)})"
 
 
 def large_ones(regions: tuple[Region, ...]) -> tuple[Region, ...]:
@@ -301,13 +299,13 @@ def _happens(share: str, classes: bool) -> str:
     return f"about {share} {'are right' if classes else 'happen'}"
 
 
-def two_rates(one: float, other: float) -> tuple[str, str]:
+def two_rates(one_rate: float, other_rate: float) -> tuple[str, str]:
     """Two rates with as many digits as it takes to tell them apart."""
-    shown = rate(one), rate(other)
-    if abs(one - other) < _SAME:
+    shown = rate(one_rate), rate(other_rate)
+    if abs(one_rate - other_rate) < _SAME:
         return shown
     for digits in range(1, _DIGITS):
         if shown[0] != shown[1]:
             break
-        shown = f"{one:.{digits}%}", f"{other:.{digits}%}"
+        shown = f"{one_rate:.{digits}%}", f"{other_rate:.{digits}%}"
     return shown

@@ -32,7 +32,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.special import expit
 from calibrant.door.values import FloatsOrNull, Result
 from calibrant.findings.regions import MOST_LEVELS, Places, Region, large_ones, regions_of
-from calibrant.findings.words import NO_TRIALS
+from calibrant.findings.word_catalogue import NO_TRIALS
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.recalibration.curves.averaged import AveragedCurve

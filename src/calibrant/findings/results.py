@@ -4,18 +4,18 @@ from __future__ import annotations
 
 __all__ = ["Audit"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.door.columns import NO_WEIGHT_THERE
 from calibrant.door.ends import in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import counted
-from calibrant.findings.actions import short_action
+from calibrant.findings.action_catalogue import short_action
 from calibrant.findings.catalogue import answer, sentences, state_in_words
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.record import AuditRecord, view
-from calibrant.findings.words import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, weightless
+from calibrant.findings.word_catalogue import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, weightless
 from calibrant.inference.bounds.gate import most_in_short
 
 if TYPE_CHECKING:
@@ -167,6 +167,18 @@ class Audit(AuditRecord):
     def premises(self) -> Premises:
         """Premises, and what was not looked at: a sentence for each."""
         cost = self.cost_of_acting
+        own = {each.name: getattr(self, each.name) for each in fields(Premises) if hasattr(self, each.name)}
+        return Premises(
+            **own,
+            loose_limit=loose_limit(self.base_rate, self.mean_prediction, self.max_distance),
+            threshold=None if cost is None or cost.worst else cost.threshold,
+            grouped=self.n_groups is not None,
+            drawn_again=self.weighted and any(each.result is not None for each in self.tests.values()),
+            omissions=tuple(self._omissions()),
+        )
+
+    def _omissions(self) -> list[str]:
+        """A sentence for each measure, test and segment that has no result: why."""
         lacking = [(m.title, m.not_computed) for m in self.measures.values() if m.value is None]
         lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
         omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
@@ -176,39 +188,7 @@ class Audit(AuditRecord):
         if self.segments and not (self.rates or self.segments_tested):
             by_rows = self.followed is not None or self.sampling_fractions is not None
             omissions.append(f"Tests of segments: {NO_SEGMENT_TESTED if by_rows else CELLS_MIX_WEIGHTS}.")
-        return Premises(
-            level=self.level,
-            max_distance=self.max_distance,
-            default_limit=self.default_limit,
-            loose_limit=loose_limit(self.base_rate, self.mean_prediction, self.max_distance),
-            threshold=None if cost is None or cost.worst else cost.threshold,
-            columns=self.columns,
-            grouped=self.n_groups is not None,
-            n_groups=self.n_groups,
-            weighted=self.weighted,
-            equal_weights=self.equal_weights,
-            trials=self.trials,
-            sampling_fractions=self.sampling_fractions,
-            fractions_given=self.fractions_given,
-            outcome_free_weights=self.outcome_free_weights,
-            followed=self.followed,
-            drawn_again=self.weighted and any(each.result is not None for each in self.tests.values()),
-            max_weight=self.max_weight,
-            unweighted=self.unweighted,
-            pos_label=self.pos_label,
-            exclude_bad=self.exclude_bad,
-            n_excluded=self.n_excluded,
-            not_looked_at=self.not_looked_at,
-            omissions=tuple(omissions),
-            perhaps_groups=self.perhaps_groups,
-            ways_to_group=self.ways_to_group,
-            trials_vary=self.trials_vary,
-            perhaps_sampled=self.perhaps_sampled,
-            refuse_fractions=self.refuse_fractions,
-            hints=self.hints,
-            distinct=self.distinct,
-            complete=self.complete,
-        )
+        return omissions
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -216,12 +196,7 @@ class Audit(AuditRecord):
         return sentences(self)
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it.
 

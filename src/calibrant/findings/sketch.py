@@ -11,17 +11,16 @@ import numpy as np
 
 from calibrant.door.ends import Bracket
 from calibrant.door.values import counted
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.inequalities import above_interval_error
 from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.regions import Region
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.draws import AnyDraws
 from calibrant.inference.bounds.population import bounds_from_sample
-from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above
+from calibrant.sketch.bounds import ARITHMETIC, Moments, error_bound, error_bounds, interval_error_above
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.table import Table
-
-_POOLED = "and pooled rows do not tell more"
 
 
 def _measures_of_rows(
@@ -32,10 +31,9 @@ def _measures_of_rows(
     for name, measure in on_cells.items():
         bound = bounds.get(name)
         if bound is None:
-            why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
-            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
+            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or say.NOT_PROVED)
         else:
-            sentence = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
+            sentence = say.WITHIN.format(sentence=measure.sentence, bound=at_most(bound))
             measures[name] = replace(measure, sentence=sentence)
     name = "lower_calibration_distance"
     if measures[name].value is None:
@@ -46,12 +44,17 @@ def _measures_of_rows(
         attained = on_cells[name].value
         if attained is not None:
             above = min(above, interval_error_above(attained, cells))
-        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), _POOLED)
+        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), say.POOLED)
     return measures
 
 
 def with_bounds(
-    audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None = None, *, everything: bool = True
+    audit: Audit,
+    sketch: CalibrationSketch,
+    cells: Moments,
+    draws: AnyDraws | None = None,
+    *,
+    everything: bool = True,
 ) -> Audit:
     """Return the audit of the rows that a sketch stands for.
 
@@ -63,23 +66,23 @@ def with_bounds(
     ----------
     audit : Audit
         Of the sketch's sample.
-    sketch : CalibrationSketch
-        The sketch.
+    sketch, cells : CalibrationSketch, Moments
+        The sketch, and its moments.
     draws : Draws or CellDraws, optional
         Its rows, where they weigh differently and the most that one can weigh is known.
     everything : bool, default True
         Whether the population is bounded too.
     """
-    bounds, cells = sketch.error_bounds(), sketch.moments()
-    displacement = sketch.displacement + ARITHMETIC
+    sample, displacement = sketch.sample, cells.distance_moved + ARITHMETIC
+    bounds = error_bounds(sample, cells, {name: each.value for name, each in audit.measures.items()})
     lower_distance = _widened(audit.ties.lower_distance_bracket, displacement)
     measures = _measures_of_rows(audit.measures, bounds, cells, lower_distance)
-    smooth = sketch.error_bound("smooth_calibration_error")
-    of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
+    smooth = error_bound("smooth_calibration_error", sample, cells)
+    of_cells = say.OF_CELLS if np.any(cells.high > cells.low) else ""
     population = audit.population
-    if everything and population is None and sketch.sample.binary and (draws is not None or not audit.weighted):
+    if everything and population is None and sample.binary and (draws is not None or not audit.weighted):
         distance = _widened(audit.ties.lower_distance_bracket, displacement)
-        population = bounds_from_sample(sketch.sample, audit.smooth_upper + smooth, distance, audit.level, draws)
+        population = bounds_from_sample(sample, audit.smooth_upper + smooth, distance, audit.level, draws)
     return replace(
         audit,
         population=population,
@@ -97,12 +100,11 @@ def with_bounds(
     )
 
 
-def road_of(table: Table, sketch: CalibrationSketch) -> str:
+def road_of(table: Table, sketch: CalibrationSketch, cells: Moments) -> str:
     """Say how rows that were summed came here, and what that costs."""
-    rows, cells = counted(sketch.n_rows, "row"), counted(sketch.n_cells, "cell")
-    moved = at_most(sketch.error_bound("smooth_calibration_error"))
-    cost = f"which moves the smooth calibration error by at most {moved}."
-    return f"{table.note(rows, cells)}, {cost}"
+    moved = at_most(error_bound("smooth_calibration_error", sketch.sample, cells))
+    cost = say.COST_OF_CELLS.format(moved=moved)
+    return f"{table.note(counted(sketch.n_rows, 'row'), counted(sketch.n_cells, 'cell'))}, {cost}"
 
 
 def at_most(bound: float) -> str:
@@ -113,11 +115,7 @@ def at_most(bound: float) -> str:
 def _of_rows(region: Region, cells: Moments) -> Region:
     """The region from the first to the last prediction of its rows; sums over whole cells are those of their rows."""
     first, last = np.searchsorted(cells.low, region.low, "right") - 1, np.searchsorted(cells.high, region.high)
-    return replace(
-        region,
-        low=float(cells.low[first]),
-        high=float(cells.high[last]),
-    )
+    return replace(region, low=float(cells.low[first]), high=float(cells.high[last]))
 
 
 def _widened(bracket: Bracket, margin: float) -> Bracket:

@@ -8,8 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -23,8 +22,16 @@ from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample, given
 from calibrant.findings.decision import few_groups
-from calibrant.findings.faults import in_table, of_columns, or_left_out, or_several, refuse_own_columns, roles_of
-from calibrant.findings.hints import hints_of, say_lacking, searchable
+from calibrant.findings.faults import (
+    in_table,
+    of_columns,
+    or_left_out,
+    or_several,
+    refuse_own_columns,
+    roles_of,
+    say_of,
+)
+from calibrant.findings.hints import hints_of, say_excluded, say_guessed, say_lacking, searchable
 from calibrant.findings.results import Audit
 from calibrant.inference.bounds.tally import of_followed
 from calibrant.lazily import EXTRAS, optional
@@ -42,13 +49,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from calibrant.door.columns import FloatArray
+    from calibrant.door.premises import Followed
     from calibrant.door.sample import Sample
     from calibrant.findings.arrays import Given
     from calibrant.findings.comparison import Comparison
     from calibrant.measures.certificate import Certificate
-
-
-ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,12 +119,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         audit = _audit_of_classes(table, classes, request, listener)
         return Audited(replace(audit, unweighted=request.unweighted, distinct=table.of_distinct))
     _check_columns(table, request)
-    as_sums = not harness and table.summed
-    if as_sums:
-        table.check(request)
-        request.refuse("sums")
-    as_sums = as_sums and not (request.groups or request.trials or request.sampling_fractions or request.horizon)
-    result = _audit_of_sums(table, request, listener, last) if as_sums else _audit_of_rows(table, request, listener)
+    result = _audit_of_all(table, request, listener, harness, last)
     audit = replace(
         result.audit,
         unweighted=request.unweighted,
@@ -135,6 +135,16 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         audit = in_parts(table, audit, request, listener)
     request.refuse(*few_groups(audit))
     return replace(result, audit=audit if harness else _naming_the_rest(table, audit, request))
+
+
+def _audit_of_all(table: Table, request: AuditRequest, listener: Listener, harness: bool, last: bool) -> Audited:
+    """The audit of all rows, which are read, or of their sums."""
+    if not harness and table.summed:
+        table.check(request)
+        request.refuse("sums")
+        if not (request.groups or request.trials or request.sampling_fractions or request.horizon):
+            return _audit_of_sums(table, request, listener, last)
+    return _audit_of_rows(table, request, listener)
 
 
 def _check_columns(table: Table, request: AuditRequest) -> None:
@@ -209,11 +219,16 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         followed=read.followed,
     )
     if read.followed is not None:
-        lost = read.followed.n_unknown, read.followed.n_unknown_groups
-        gate = None if audit.gate is None else of_followed(audit.gate, *lost)
-        audit = replace(audit, gate=gate, n_groups=None if audit.n_groups is None else audit.n_groups + lost[1])
+        audit = _with_unknown(audit, read.followed)
     rows_alone = (columns[0], columns[1]) if single else None
     return Audited(audit, rows_alone, groups, (columns[0], columns[1], columns[2] if trials is None else trials))
+
+
+def _with_unknown(audit: Audit, followed: Followed) -> Audit:
+    """The audit with rows and groups counted whose outcome is not known at the horizon."""
+    n_groups = None if audit.n_groups is None else audit.n_groups + followed.n_unknown_groups
+    gate = None if audit.gate is None else of_followed(audit.gate, followed.n_unknown, followed.n_unknown_groups)
+    return replace(audit, gate=gate, n_groups=n_groups)
 
 
 def _given(read: Columns, request: AuditRequest) -> tuple[tuple[FloatArray, FloatArray, FloatArray | None], Any, Given]:
@@ -247,7 +262,7 @@ def read_rows(table: Table, request: CalibrationRequest, columns: Mapping[str, A
         raise of_columns(problem, request) from None
     if request.horizon is None:
         return read
-    from calibrant.findings.population import with_outcomes
+    from calibrant.findings.parts import with_outcomes
 
     return with_outcomes(table, read, request, request.horizon)
 
@@ -291,14 +306,14 @@ def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last
     title = request.title or table.name
     title = f"{title}, rows" if title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
-    sample = sketch.sample
+    sample, cells = sketch.sample, sketch.moments()
     _refuse_of_sums(sample, request)
-    draws = None if request.max_weight is None else draws_of_cells(sample, sketch.moments(), request.max_weight)[1]
-    moved = sketch.displacement + ARITHMETIC
+    draws = None if request.max_weight is None else draws_of_cells(sample, cells, request.max_weight)[1]
+    moved = cells.distance_moved + ARITHMETIC
     audit = audit_sample(sample, request, title=title, progress=listener.stage, displacement=moved, draws=draws)
     listener.stage("Bounds")
-    audit = with_bounds(audit, sketch, draws, everything=request.everything)
-    road = road_of(table, sketch)
+    audit = with_bounds(audit, sketch, cells, draws, everything=request.everything)
+    road = road_of(table, sketch, cells)
     listener.note(f"{road}" if is_sketch else f"{road} That took {seconds:.1f} s.")
     perhaps = None if is_sketch else table.perhaps_groups(columns.names.values())
     audit = replace(audit, columns=columns.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)
@@ -350,92 +365,46 @@ def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditReques
     return replace(audit, columns=read.names, perhaps_groups=perhaps, hints=hints_of(table, used, request))
 
 
-def say_excluded(n_rows: int, listener: Listener) -> None:
-    """Say how many bad rows were left out, if any were."""
-    listener.premise("n_excluded", n_rows)
-    if n_rows:
-        what = "is null, no number" if n_rows == 1 else "are null, no numbers"
-        listener.note(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")
+class AuditOptions(TypedDict, total=False):
+    """The options of `audit_table`, whose type does not depend on how many forecasts there are."""
 
-
-def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
-    """Say which columns were taken by their names alone."""
-    if guessed:
-        say(f"Using {', '.join(f'{names[argument]!r} as the {ROLES[argument]}' for argument in guessed)}.")
-
-
-@overload
-def audit_table(
-    table: Any,
-    *,
-    y_true: str | None = ...,
-    y_prob: str | None = ...,
-    sample_weight: str | None = ...,
-    trials: str | None = ...,
-    by: str | Sequence[str] | None = ...,
-    drift: str | None = ...,
-    reference: Any = ...,
-    exclude_bad: bool = ...,
-    unweighted: bool = ...,
-    groups: str | None = ...,
-    sampling_fractions: Any = ...,
-    outcome_free_weights: bool = ...,
-    time: str | None = ...,
-    event: str | None = ...,
-    horizon: float | None = ...,
-    strata: str | Sequence[str] | None = ...,
-    least_followed: float | None = ...,
-    max_weight: float | None = ...,
-    pos_label: Any = ...,
-    max_distance: float | None = ...,
-    threshold: float | None = ...,
-    level: float = ...,
-    n_resamples: int = ...,
-    random_state: RandomState = ...,
-    title: str | None = ...,
-    find: str | Sequence[str] | None = ...,
-    max_depth: int = ...,
-    filesystem: Any = ...,
-    distinct: bool = ...,
-    progress: bool | Callable[[str], None] | None = ...,
-) -> Audit: ...
+    y_true: str | None
+    sample_weight: str | None
+    trials: str | None
+    by: str | Sequence[str] | None
+    drift: str | None
+    reference: Any
+    exclude_bad: bool
+    unweighted: bool
+    groups: str | None
+    sampling_fractions: Any
+    outcome_free_weights: bool
+    time: str | None
+    event: str | None
+    horizon: float | None
+    strata: str | Sequence[str] | None
+    least_followed: float | None
+    max_weight: float | None
+    pos_label: Any
+    max_distance: float | None
+    threshold: float | None
+    level: float
+    n_resamples: int
+    random_state: RandomState
+    title: str | None
+    find: str | Sequence[str] | None
+    max_depth: int
+    filesystem: Any
+    distinct: bool
+    progress: bool | Callable[[str], None] | None
 
 
 @overload
-def audit_table(
-    table: Any,
-    *,
-    y_true: str | None = ...,
-    y_prob: list[str] | tuple[str, ...],
-    sample_weight: str | None = ...,
-    trials: str | None = ...,
-    by: str | Sequence[str] | None = ...,
-    drift: str | None = ...,
-    reference: Any = ...,
-    exclude_bad: bool = ...,
-    unweighted: bool = ...,
-    groups: str | None = ...,
-    sampling_fractions: Any = ...,
-    outcome_free_weights: bool = ...,
-    time: str | None = ...,
-    event: str | None = ...,
-    horizon: float | None = ...,
-    strata: str | Sequence[str] | None = ...,
-    least_followed: float | None = ...,
-    max_weight: float | None = ...,
-    pos_label: Any = ...,
-    max_distance: float | None = ...,
-    threshold: float | None = ...,
-    level: float = ...,
-    n_resamples: int = ...,
-    random_state: RandomState = ...,
-    title: str | None = ...,
-    find: str | Sequence[str] | None = ...,
-    max_depth: int = ...,
-    filesystem: Any = ...,
-    distinct: bool = ...,
-    progress: bool | Callable[[str], None] | None = ...,
-) -> Comparison: ...
+def audit_table(table: Any, *, y_prob: str | None = ..., **options: Unpack[AuditOptions]) -> Audit: ...
+
+
+@overload
+def audit_table(table: Any, *, y_prob: list[str] | tuple[str, ...], **options: Unpack[AuditOptions]) -> Comparison: ...
 
 
 @optional("audit_table", *EXTRAS)
@@ -609,8 +578,8 @@ def audit_table(
         return audit_opened(source, request, Listener(tell)).audit
 
 
+# Forecasts, or files, that are set side by side.
 MOST = 8
-"""Forecasts, or files, that are set side by side."""
 _WAYS = Ways("give a list of two names to eight, or one as text", "say --y-prob NAME once for each")
 
 
@@ -625,10 +594,10 @@ def check_forecasts(names: Sequence[str]) -> tuple[str, ...]:
     for name in forecasts:
         text("" if name is None else name, "y_prob")
         if "," in name or "*" in name:
-            problem = (
-                f"{name!r} stands for columns of classes; forecasts that are compared are columns of one probability"
+            raise InputError(
+                "y_prob",
+                f"{name!r} stands for columns of classes; forecasts that are compared are columns of one probability",
             )
-            raise InputError("y_prob", problem)
     if not 2 <= len(forecasts) <= MOST or len(set(forecasts)) < len(forecasts):
         what = "names a column twice" if len(set(forecasts)) < len(forecasts) else f"names {len(forecasts)}"
         raise InputError("y_prob", what, allowed=_WAYS)
@@ -650,7 +619,7 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
     audited = []
     for name in forecasts:
         title = f"{name} of {request.title or table.name}" if request.title or table.name else name
-        listener_of = replace(listener, note=partial(_say_of, name, listener.note))
+        listener_of = replace(listener, note=say_of(name, listener.note))
         one = replace(request.of_several, y_prob=name, title=title)
         audit = audit_opened(table, one, listener_of, last=name == forecasts[-1])
         rest = tuple(each for each in audit.audit.not_looked_at if each not in forecasts)
@@ -660,7 +629,7 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
         forecasts,
         [each.audit for each in audited],
         [each.single for each in audited],
-        groups=[each.groups for each in audited],
+        groups_of=[each.groups for each in audited],
         weight=audited[0].weight,
         outcome_free=request.outcome_free_weights,
         level=request.level,
@@ -668,10 +637,6 @@ def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, l
     )
     refuse_idle_draws(comparison, request.explicit)
     return comparison
-
-
-def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
-    say(f"{name}: {sentence}")
 
 
 def keep_rows(

@@ -32,6 +32,7 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
+from calibrant.gate import catalogue as say
 from calibrant.gate.request import GateRequest, Provenance
 from calibrant.gate.result import Check
 from calibrant.gate.table import loose_limit_of, named_as_in_table, perhaps_sampled_of, read_opened
@@ -47,8 +48,8 @@ _LAYOUT, _READ = 5, (2, 3, 4, 5)
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
 _ONE = "say one of the two"
+# Of which a state keeps the fingerprints.
 _MOST_FILES = 4096
-"""Of which a state keeps the fingerprints."""
 
 
 class CalibrationGate:
@@ -291,9 +292,9 @@ class CalibrationGate:
         ends = AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved)
         return self._with_premises(ends.result(self.max_distance))
 
-    def _with_premises(self, result: GateResult) -> GateResult:
+    def _with_premises(self, bound: GateResult) -> GateResult:
         weighted = self.max_weight is not None
-        return replace(result, premises=replace(result.premises, weighted=weighted, max_weight=self.max_weight))
+        return replace(bound, premises=replace(bound.premises, weighted=weighted, max_weight=self.max_weight))
 
     def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, AnyDraws, float]:
         """Its rows as a sample and as draws, and how far its distance can be from theirs."""
@@ -461,11 +462,6 @@ def _digest(*columns: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-_SO_FAR = "--so-far, without FILE, says what is proved so far"
-_DISTINCT = f"--distinct says that they are other rows; {_SO_FAR}"
-_OTHER_NAME = f"other rows are taken with --distinct from a file of another name; {_SO_FAR}"
-
-
 def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> Check:
     """Add a table's rows to a state, alone with it, and say what all of them prove."""
     listener.stage("Waiting for the state")
@@ -476,14 +472,14 @@ def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: 
         raise FileError("--anytime", problem.problem) if problem.argument == "path" else problem from None
 
 
-def _check(gate: CalibrationGate, result: GateResult) -> Check:
+def _check(gate: CalibrationGate, bound: GateResult) -> Check:
     """The check of all rows of a state; beside weights nothing is said, for a state keeps their sums alone."""
     if gate._seen.n_rows == 0 or gate.max_weight is not None:
-        return Check("all rows", "rows", result)
+        return Check("all rows", "rows", bound)
     from calibrant.gate.asides import asides  # with all that an audit advises by
 
     classes = tables.OF_CLASSES in gate.provenance.columns.get("y_prob", "")
-    return Check("all rows", "rows", result, asides(result, gate._seen.sample, None, classes=classes))
+    return Check("all rows", "rows", bound, asides(bound, gate._seen.sample, None, classes=classes))
 
 
 def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:
@@ -499,12 +495,7 @@ def gate_so_far(state: Path, **options: float | None) -> tuple[Check, Premises]:
             raise _other(name, state, value, getattr(gate, name))
     loose = None if gate._seen.n_rows == 0 else loose_limit_of(gate._seen.sample, gate.max_distance)
     premises = Premises(
-        gate.level,
-        gate.max_distance,
-        max_weight=gate.max_weight,
-        loose_limit=loose,
-        anytime=True,
-        **_of_all_rows(gate),
+        gate.level, gate.max_distance, max_weight=gate.max_weight, loose_limit=loose, anytime=True, **_of_all_rows(gate)
     )
     return _check(gate, gate.reading()), premises
 
@@ -571,12 +562,12 @@ def _provenance(
     return Provenance(names, request.unweighted, request.exclude_bad, distinct, label, perhaps, complete)
 
 
-def _joined(before: Provenance, later: Provenance, state: Path) -> Provenance:
+def _joined(earlier: Provenance, later: Provenance, state: Path) -> Provenance:
     """How all rows were read; other columns or another label than those of the rows before are refused."""
-    for argument, was, now in before.changes(later):
+    for argument, was, now in earlier.changes(later):
         problem = f"is {now}, and the rows of {str(state)!r} have {was}; nothing was added"
         raise InputError(argument, problem, allowed="begin another state with --anytime NEWSTATE")
-    return before.joined(later)
+    return earlier.joined(later)
 
 
 @dataclass(frozen=True, slots=True)
@@ -626,7 +617,7 @@ class _Adding:
             again = next((file for file, each in self.table.file_prints.items() if each in self.gate.files), None)
             if again is not None:
                 problem = f"{again!r} was added to {state} before, and did not change since; nothing was added"
-                raise InputError("FILE", problem, allowed=_OTHER_NAME)
+                raise InputError("FILE", problem, allowed=say.OTHER_NAME)
             return
         first = self.gate.held[begun.sources[0]]
         same_path = first.path is not None and first.path == self.origin.path
@@ -640,11 +631,9 @@ class _Adding:
             ways += f"if all {counted(n_rows, 'row')} are new: --distinct"
             raise InputError("FILE", f"{self.file} {known}, {why}", allowed=ways)
         self.listener.premise("n_before", begun.count)
-        new = n_rows - begun.count
-        self.listener.note(
-            f"{self.file} begins with {counted(begun.count, 'row')} that {state} has: only the {counted(new, 'row')} "
-            f"after {'it' if begun.count == 1 else 'them'} {'is' if new == 1 else 'are'} added."
-        )
+        known, new = (counted(n, "row") for n in (begun.count, n_rows - begun.count))
+        words = {"them": "it" if begun.count == 1 else "them", "are": "is" if n_rows - begun.count == 1 else "are"}
+        self.listener.note(say.NEW_ROWS.format(file=self.file, rows=known, state=state, new=new, **words))
 
     def _all_there(self, n_rows: int, *, certain: bool, same_path: bool) -> InputError:
         rows, state = counted(n_rows, "row"), repr(str(self.state))
@@ -652,7 +641,9 @@ class _Adding:
         if not certain:
             message = f"the {rows} of {self.file} are equal to rows that {state} has, too few events to tell a copy "
             message += "from a new batch"
-        return InputError("FILE", f"{message}; nothing was added", allowed=_OTHER_NAME if same_path else _DISTINCT)
+        return InputError(
+            "FILE", f"{message}; nothing was added", allowed=say.OTHER_NAME if same_path else say.DISTINCT
+        )
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
@@ -664,10 +655,10 @@ class _Adding:
             if problem.overlap is not None and problem.overlap.how == "copy":
                 n_rows, certain = problem.overlap.count, problem.overlap.certain
                 raise self._all_there(n_rows, certain=certain, same_path=self.request.distinct) from None
-            message, ways = f"{self.file} and {state}: {problem.problem}", _DISTINCT
+            message, ways = f"{self.file} and {state}: {problem.problem}", say.DISTINCT
             if problem.overlap is not None and problem.overlap.how == "share" and problem.overlap.certain:
                 message = f"about {counted(problem.overlap.count, 'row')} of {self.file} are already in {state}"
-                ways = f"give only its new rows; {_DISTINCT}"
+                ways = f"give only its new rows; {say.DISTINCT}"
             raise InputError("FILE", f"{message}; nothing was added", allowed=ways) from None
         except OtherPopulationError as problem:
             message = f"{self.file} and {state} cannot be one population ({problem.ends}): predictor, data or label "

@@ -10,14 +10,15 @@ from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.ends import in_points, in_short
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.actions import IF_ALL_RIGHT
+from calibrant.findings.action_catalogue import IF_ALL_RIGHT
 from calibrant.findings.advice import advice_on_sample, may_gain
 from calibrant.findings.catalogue import BOTH_SIGNS, SURELY, by_groups, could_cost, p_in_words
 from calibrant.findings.decision import action_of, decide, rejected, stakes
 from calibrant.findings.evidence import evidence
 from calibrant.findings.regions import Region, of_no_use
 from calibrant.findings.reliability import fitted_curve, places_of
-from calibrant.findings.words import rate
+from calibrant.findings.word_catalogue import rate
+from calibrant.gate import catalogue as say
 from calibrant.gate.result import Asides
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.recalibration.choose import choose_on_sample, level_and_slope
@@ -26,8 +27,6 @@ from calibrant.recalibration.curves.averaged import AveragedCurve
 if TYPE_CHECKING:
     from calibrant.door.classes import MulticlassSample
 
-_FEW = "before you use the predictions; calibrant audit says more."
-_SEE_CLASSES = "use no probability of a single class before you have seen what calibrant audit says of it."
 _SEED = 0  # the side of the level on which a p-value lies depends on no seed
 
 
@@ -59,7 +58,9 @@ def asides(
     if gate.verdict == "beyond":
         return Asides(where=_where(gate, sample, rows, curve, classes) or few)
     if few:
-        return Asides(warning=f"{few[0].lower()}{few[1:]}", action=f"{level_and_slope(classes=classes)} {_FEW}")
+        return Asides(
+            warning=f"{few[0].lower()}{few[1:]}", action=f"{level_and_slope(classes=classes)} {say.FEW_GROUPS}"
+        )
     two = may_gain(sample)
     gain = choose_on_sample(sample, rows, False, gate.level, curve=curve).gain if two else None
     if stakes(gain) == "small":
@@ -84,20 +85,17 @@ def _of_test(
     advice = advice_on_sample(sample, rows, test, gate, gate.level, curve)
     cost = stakes(advice.gain)
     if test is None or not rejected(test, gate):
-        return Asides(warning=f"no sign of error, but {could_cost(advice.gain, 'one')}.", action=IF_ALL_RIGHT)
+        return Asides(warning=say.NO_SIGN.format(cost=could_cost(advice.gain, "one")), action=IF_ALL_RIGHT)
     near = could_cost(advice.gain)
     if cost == "large" and advice.gain is not None:
-        near = f"correcting would improve the score (log loss) {advice.gain.log_loss.summary()}"
-    error = "a real error, within the limit"
+        near = say.IMPROVES.format(by=advice.gain.log_loss.summary())
+    error = say.REAL
     if test.reject and test.pvalue >= SURELY:  # not sure
-        error = f"an error, within the limit ({p_in_words(test.pvalue, gate.level)})"
+        error = say.NOT_SURE.format(p=p_in_words(test.pvalue, gate.level))
     where = _where(gate, sample, rows, curve, classes) if test.reject else ""  # not by outcomes that cannot be
     recalibrates = action_of(decide(test, gate, cost=cost), advice, ()) == "recalibrate"
     return Asides(
-        warning=f"{error}: {near}. {where}".rstrip(),
-        action="correct the predictions all the same before you use them; calibrant audit prints the code."
-        if recalibrates
-        else "do not use the predictions before you have seen what calibrant audit says of them.",
+        warning=f"{error}: {near}. {where}".rstrip(), action=say.CORRECT_ALL_THE_SAME if recalibrates else say.SEE_AUDIT
     )
 
 
@@ -113,7 +111,7 @@ def _of_classes(sample: MulticlassSample | None, level: float, max_distance: flo
     off = [each for each in questions if each.qvalue is not None and each.qvalue <= result.level]
     worst = max(off, key=lambda each: each.lower_calibration_distance)
     size = in_points(in_short(worst.lower_calibration_distance))
-    return Asides(warning=f"single classes are off, {worst.name} farthest (by {size}).", action=_SEE_CLASSES)
+    return Asides(warning=say.CLASSES_OFF.format(worst=worst.name, size=size), action=say.SEE_CLASSES)
 
 
 def _where(gate: GateResult, sample: Sample, rows: Rows | None, curve: AveragedCurve, classes: bool) -> str:

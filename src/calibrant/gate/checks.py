@@ -22,11 +22,11 @@ from calibrant.door.request import Listener
 from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted
 from calibrant.findings.decision import default_limit
-from calibrant.findings.faults import refuse_own_columns, roles_of, said_of
+from calibrant.findings.faults import refuse_own_columns, roles_of, said_of, say_of
 from calibrant.findings.matching import Source, match_found, match_given, others_in_words
-from calibrant.findings.population import Size, in_population
+from calibrant.findings.parts import Size, in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
-from calibrant.findings.words import weightless
+from calibrant.findings.word_catalogue import weightless
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
@@ -58,8 +58,8 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import open_table
 from calibrant.tables.table import FINE, Table, take_as_distinct
 
+# Of the search for segments: that of `calibrant audit`, so that both call the same ones off.
 _SEED = 0
-"""Of the search for segments: that of `calibrant audit`, so that both call the same ones off."""
 
 
 def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gated:
@@ -137,21 +137,27 @@ def _with_shares(table: Table, request: GateRequest, listener: Listener) -> tupl
         checks.append(Check("found segments", "found", _found(table, names, request, shares)))
     if before is not None and request.baseline is not None:
         listener.stage("Baseline")
-        name = Path(request.baseline).name
         now = _Compared(table, names, read, _side(read))
-        side, same_items, matching = _matched(now, before, request, name)
-        compared = _compared(now.side, side, name, request, shares, same_items=same_items)
-        if compared.way == "proved" and request.items is not None:
-            ways = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
-            raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=ways)
-        listener.premise("matching", None if compared.way == "proved" else matching)
-        if compared.way == "two samples" and not (compared.same or request.distinct):
-            _refuse_shared(now, before, name)
-        listener.premise("baseline", name)
-        listener.premise("max_worse", compared.max_worse)
-        listener.premise("default_worse", compared.default_limit)
-        checks.append(Check("baseline", "baseline", compared))
+        checks.append(_beside_baseline(now, before, Path(request.baseline).name, request, listener, shares))
     return tuple(checks)
+
+
+def _beside_baseline(
+    now: _Compared, baseline: _Compared, name: str, request: GateRequest, listener: Listener, shares: int
+) -> Check:
+    """The check against the baseline of that name, at one of so many shares of the level."""
+    side, same_items, matching = _matched(now, baseline, request, name)
+    compared = _compared(now.side, side, name, request, shares, same_items=same_items)
+    if compared.way == "proved" and request.items is not None:
+        ways = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
+        raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=ways)
+    listener.premise("matching", None if compared.way == "proved" else matching)
+    if compared.way == "two samples" and not (compared.same or request.distinct):
+        _refuse_shared(now, baseline, name)
+    listener.premise("baseline", name)
+    listener.premise("max_worse", compared.max_worse)
+    listener.premise("default_worse", compared.default_limit)
+    return Check("baseline", "baseline", compared)
 
 
 _SEGMENTED = "y_true", "y_prob", "sample_weight"
@@ -216,9 +222,9 @@ class _Compared:
         return tuple(identities(y, v, **ids | {"numbered": ids.get("numbered", ())[:1]}))
 
 
-def _refuse_shared(now: _Compared, before: _Compared, name: str) -> None:
+def _refuse_shared(now: _Compared, baseline: _Compared, name: str) -> None:
     """Refuse a baseline that holds rows of FILE, predictions and all, where both are compared as independent rows."""
-    overlap = find_overlap([now.claims(), before.claims()])
+    overlap = find_overlap([now.claims(), baseline.claims()])
     if overlap is not None and overlap.others:
         said = f"{name!r} and FILE share about {counted(overlap.count, 'row')}, predictions and all"
         ways = "name other rows, or the baseline's predictions of all rows of FILE in their order"
@@ -246,7 +252,7 @@ def _baseline(file: Table, path: str, request: GateRequest, listener: Listener) 
             listener.premise("distinct", True)
         return _Compared(table, {}, sketch, _side(sketch))
     premises: dict[str, Any] = {"n_excluded": 0}
-    say = Listener(listener.stage, lambda said: listener.note(f"{path}: {said}"), premises.__setitem__)
+    say = Listener(listener.stage, say_of(path, listener.note), premises.__setitem__)
     read, names = read_opened(table, alone, say)
     with named_as_in_table(table, names):
         side = _side(read)
@@ -287,13 +293,15 @@ def _very_same(now: Predictor, before: Predictor) -> bool:
     return all(np.array_equal(*pair) for pair in columns)
 
 
-def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str) -> tuple[Predictor, bool, str | None]:
+def _matched(
+    now: _Compared, baseline: _Compared, request: GateRequest, name: str
+) -> tuple[Predictor, bool, str | None]:
     """The baseline with its rows in the order of FILE's items, if both are of the same, and how they were matched."""
-    (one, other), names, items = (now.side.rows, before.side.rows), ("FILE", name), request.items
+    (one, other), names, items = (now.side.rows, baseline.side.rows), ("FILE", name), request.items
     if one is None or other is None or max(one.y_prob.size, other.y_prob.size) > MOST_RESAMPLED:
-        return before.side, False, None
+        return baseline.side, False, None
     sizes, bad = (one.y_prob.size, other.y_prob.size), request.exclude_bad
-    sources = Source(now.table, "FILE", now.names, bad), Source(before.table, name, before.names, bad)
+    sources = Source(now.table, "FILE", now.names, bad), Source(baseline.table, name, baseline.names, bad)
     match = None
     if items is not None:
         match = match_given(sources, sizes, items)
@@ -313,9 +321,9 @@ def _matched(now: _Compared, before: _Compared, request: GateRequest, name: str)
             raise InputError("baseline", problem.problem, allowed=ways) from None
     if match is None:
         logs = any(each.is_log for each in sources)
-        return before.side, False, None if request.distinct else others_in_words(name, logs=logs)
+        return baseline.side, False, None if request.distinct else others_in_words(name, logs=logs)
     if match.how == IN_ORDER and not match.by_user:  # nothing to turn
-        return before.side, False, match.sentence(names)
+        return baseline.side, False, match.sentence(names)
     rows = other.take(match.others[0].place)
     return Predictor(rows.sample, rows=rows), True, match.sentence(names)
 
@@ -340,11 +348,11 @@ def _compared(
     return replace(comparison, same=_very_same(now, before))
 
 
+# More are no segments that a person named, and would leave each next to nothing of the level.
 MOST_SEGMENTS = 10_000
-"""More are no segments that a person named, and would leave each next to nothing of the level."""
 
+# The gate of one segment, where "beyond" takes one of so many shares of the level.
 Decide = Callable[[int], GateResult]
-"""The gate of one segment, where "beyond" takes one of so many shares of the level."""
 
 
 def segments_to_gate(
@@ -418,9 +426,9 @@ def _parted(keys: Any, within: IntArray, by: tuple[str, ...]) -> list[tuple[str,
     return [(equalities(by, key), rows) for key, rows in parts]
 
 
-def _in_order(key: tuple[Any, ...]) -> list[Any]:
+def _in_order(values: tuple[Any, ...]) -> list[Any]:
     """Values of one kind in their own order, what is missing last."""
-    return [(value is None, "" if value is None else value) for value in key]
+    return [(value is None, "" if value is None else value) for value in values]
 
 
 def _gate_of_cells(groups: Groups, request: GateRequest, shares: int) -> GateResult:

@@ -1,4 +1,4 @@
-"""A request for a gate of a table, which of its options have no effect together, and the premises of a state's rows."""
+"""A request for a gate of a table, and the premises of a state's rows."""
 
 from __future__ import annotations
 
@@ -7,97 +7,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from calibrant.door.errors import InputError
-from calibrant.door.request import (
-    CENSORED,
-    LOG,
-    NO_SEARCH,
-    NO_WEIGHTS,
-    OF_CLASSES,
-    OF_ROWS,
-    OF_SINGLE,
-    ROLES,
-    SEARCH,
-    TOO_DEEP,
-    CalibrationRequest,
-    Idle,
-    option,
-)
+from calibrant.door.request import CalibrationRequest, option
+from calibrant.gate.catalogue import GATE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_SEGMENTS = "cannot be combined with --by or --find, which take rows with an outcome each"
-_BASELINE = "cannot be combined with --baseline yet: it takes single, independent rows"
-_NO_WEIGHTS = "has no effect: rows have no weights with"
-GATE = (
-    Idle(
-        "so far",
-        f"file {ROLES} max_regret threshold groups unweighted trials sampling_fractions time event horizon "
-        "strata least_followed by find max_depth "
-        "baseline max_worse items pos_label exclude_bad filesystem distinct",
-        "cannot be used with --so-far, which says what a state proves and adds no rows",
-    ),
-    Idle("no state", "so_far", "needs --anytime STATE"),
-    Idle("distance", "threshold", "needs --max-regret"),
-    Idle("regret", "anytime", "needs --max-distance; a bound of regret holds for rows read once"),
-    Idle("regret", "by find max_depth baseline max_worse items", "is of --max-distance only"),
-    Idle("no search", "max_depth", NO_SEARCH, SEARCH),
-    TOO_DEEP,
-    Idle(
-        "no baseline",
-        "max_worse",
-        "says how much worse than a baseline is allowed; name it with --baseline",
-    ),
-    Idle("no baseline", "items", "says how rows of FILE and of a baseline belong together; name it with --baseline"),
-    Idle(
-        "begun by one source",
-        "distinct",
-        "has no effect: STATE holds no rows yet, and FILE is one source, whose rows are not compared",
-        "leave it out of the first run",
-    ),
-    Idle("state", "trials", "cannot be used with --anytime: it takes single rows; write each trial as a row"),
-    Idle("state", "horizon", "cannot be used with --anytime: the share that is followed is estimated anew each time"),
-    Idle("trials", "horizon", "cannot be used with --trials: it is of single rows"),
-    Idle("state", "sampling_fractions", "cannot be used with --anytime yet: a state holds weights of one scale"),
-    Idle("state", "groups", "cannot be used with --anytime: it assumes independent rows"),
-    Idle("state", "by find baseline", "cannot be used with --anytime: it adds up the rows of one population"),
-    Idle("trials", "sample_weight", "cannot be used with --trials, itself a column of weights"),
-    Idle("trials", "sampling_fractions", OF_SINGLE),
-    *CENSORED,
-    Idle(
-        "fractions",
-        "sample_weight",
-        "cannot be used with --sampling-fractions, which are weights themselves",
-        "give --unweighted in its place",
-    ),
-    Idle("fractions", "max_weight", "has no effect: --sampling-fractions say what a row can weigh"),
-    Idle("segments", "trials", _SEGMENTS, "write each trial as a row"),
-    Idle("baseline", "sample_weight trials groups sampling_fractions horizon", _BASELINE),
-    Idle(
-        "segments of single rows",
-        "max_weight",
-        f"{_NO_WEIGHTS} --by and --find here",
-        "with --groups or --sample-weight they take it",
-    ),
-    Idle("baseline of single rows", "max_weight", f"{_NO_WEIGHTS} --baseline"),
-    NO_WEIGHTS,
-    Idle(
-        "log",
-        f"{ROLES} by find exclude_bad unweighted groups trials sampling_fractions horizon max_weight pos_label",
-        LOG,
-    ),
-    Idle(
-        "sketches", f"{ROLES} find exclude_bad unweighted groups pos_label trials sampling_fractions horizon", OF_ROWS
-    ),
-    Idle("classes", "by trials find exclude_bad sampling_fractions horizon pos_label", OF_CLASSES),
-    Idle(
-        "state without a limit",
-        "anytime",
-        "needs --max-distance: a state is for one limit, chosen before its first rows",
-        "such as --max-distance 0.05",
-    ),
-    Idle("regret of sums", "max_weight", "is of single rows here: a bound of regret takes sums without weights"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,19 +24,13 @@ class GateRequest(CalibrationRequest):
         "sample_weight": {"help": "Column of weights; needs --max-weight."},
         "by": {"help": "Columns, separated by commas: gate every segment too.", "json": "checks"},
         "distinct": {"flags": ("--distinct", "--again")},
-        "trials": {
-            "help": "Column of numbers of trials; the outcome is the share of events. Needs --max-weight.",
-        },
-        "groups": {
-            "help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight.",
-        },
+        "trials": {"help": "Column of numbers of trials; the outcome is the share of events. Needs --max-weight."},
+        "groups": {"help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight."},
         "max_weight": {"help": "The most that one row, or group, can weigh, known before they were drawn."},
         "max_distance": {
             "help": "Largest allowed distance from calibration: 0.02, or a tenth of the rarer outcome's rate if less."
         },
-        "threshold": {
-            "help": "With --max-regret: predictions from here on are acted on; default: any threshold.",
-        },
+        "threshold": {"help": "With --max-regret: predictions from here on are acted on; default: any threshold."},
         "level": {"help": "The verdict is wrong with at most this probability."},
         "find": {
             "help": "Columns, separated by commas, or all: fail if a segment of them is proved beyond.",
@@ -138,11 +46,7 @@ class GateRequest(CalibrationRequest):
         "premises.max_regret",
     )
     baseline: str | None = option(
-        None,
-        "text",
-        "The last release's file: fail where FILE is worse.",
-        "premises.baseline",
-        metavar="FILE|SKETCH",
+        None, "text", "The last release's file: fail where FILE is worse.", "premises.baseline", metavar="FILE|SKETCH"
     )
     max_worse: float | None = option(
         None,

@@ -11,13 +11,8 @@ from typing import Any, Literal, NamedTuple
 from calibrant.door.ends import Interval, confidence, in_points
 from calibrant.door.premises import Premises
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.gate import (
-    VERDICTS,
-    GateResult,
-    Verdict,
-    asked,
-    ends_in_points,
-)
+from calibrant.gate import catalogue as say
+from calibrant.inference.bounds.gate import VERDICTS, GateResult, Verdict, asked, ends_in_points
 from calibrant.inference.bounds.regret import RegretBounds
 from calibrant.inference.bounds.tally import Proof, Tally, needs, rounded_rows
 from calibrant.inference.comparison.not_worse import NotWorse
@@ -30,8 +25,8 @@ _VERBS: dict[Said, tuple[str, str]] = {
     "undecided": ("is undecided", "are undecided"),
     "within": ("passes", "pass"),
 }
+# Checks that a person is shown; JSON and JUnit's XML have all.
 _MOST_SHOWN = 20
-"""Checks that a person is shown; JSON and JUnit's XML have all."""
 
 
 class Asides(NamedTuple):
@@ -193,11 +188,11 @@ class Gated(Result):
         if self.warning:
             return f"Do: {self.checks[0].asides.action}"
         if self.verdict == "within":
-            return "Do: use the predictions as they are."
+            return say.USE
         if self.verdict == "beyond":
-            return "Do: do not use the predictions yet; calibrant audit shows where they err and what to correct."
+            return say.CORRECT
         more = "more rows" if self.rows.n_groups is None else "rows of more groups"
-        return f"Do: do not use the predictions yet if the limit matters; collect {more} and gate them again."
+        return say.COLLECT.format(more=more)
 
     @property
     def what(self) -> str:
@@ -205,15 +200,11 @@ class Gated(Result):
         result = self.rows
         if len(self.checks) == 1 or not isinstance(result, GateResult):
             return ""
-        sure, limit = confidence(result.level), in_points(asked(result.max_distance))
-        move = f"How far predictions would have to move on average to be calibrated; limit {limit}"
-        of = f"{move}. 'At most' holds with {sure} confidence"
+        limit = in_points(asked(result.max_distance))
+        distances = say.DISTANCES.format(limit=limit, sure=confidence(result.level))
         if not any("at least" in check.proved for check in self.checks if isinstance(check.result, GateResult)):
-            return f"{of} in each check:"
-        return (
-            f"{of} in each check, 'at least' in all {len(self.checks):,} together; a check alone proves a larger "
-            "'at least':"
-        )
+            return f"{distances}:"
+        return distances + say.IN_ALL.format(n=len(self.checks))
 
     def shown(self) -> tuple[list[Check], str]:
         """The checks that a person is shown, beyond first and within last, and in words how many are left out."""
@@ -222,9 +213,8 @@ class Gated(Result):
         segments = [check for check in worst_first if check.kind == "segment"]
         rest = segments[_MOST_SHOWN - len(named) :]
         shown = [*named, *segments[: _MOST_SHOWN - len(named)]]
-        return sorted(shown, key=worst_first.index), (
-            f"and {len(rest):,} more: {_counts(rest)}; --json and --junit have all of them" if rest else ""
-        )
+        more = say.REST.format(n=len(rest), counts=_counts(rest)) if rest else ""
+        return sorted(shown, key=worst_first.index), more
 
     def summary(self) -> str:
         """The verdict, a line for each of several checks, beyond first and within last, and the premises."""
@@ -268,7 +258,7 @@ def _are(checks: Sequence[Check]) -> str:
         for verdict in _WORST_FIRST
         if count[verdict] and verdict != "none beyond"
     )
-    return f"{parts}; no found segment is proved beyond" if count["none beyond"] else parts
+    return f"{parts}{say.NO_SEGMENT_BEYOND}" if count["none beyond"] else parts
 
 
 def _counts(checks: Sequence[Check]) -> str:

@@ -18,18 +18,13 @@ from calibrant.door.rows import Rows, read_trials
 from calibrant.door.sample import Sample
 from calibrant.door.weights import SamplingFractions, perhaps_sampled
 from calibrant.findings.decision import default_limit, loose_limit
-from calibrant.findings.dispersion import varies_together
+from calibrant.findings.evidence import varies_together
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns, roles_of
-from calibrant.findings.hints import hints_of, say_lacking, searchable
+from calibrant.findings.hints import hints_of, say_excluded, say_guessed, say_lacking, searchable
 from calibrant.findings.sketch import road_of
-from calibrant.findings.tables import (
-    is_harness_log,
-    kinds_of,
-    read_rows,
-    say_excluded,
-    say_guessed,
-)
-from calibrant.findings.words import LABELS, not_looked_at, one_outcome
+from calibrant.findings.tables import is_harness_log, kinds_of, read_rows
+from calibrant.findings.word_catalogue import LABELS, not_looked_at, one_outcome
+from calibrant.gate import catalogue as say
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Asides, Check
 from calibrant.inference.bounds.draws import Weighing, read_draws
@@ -43,12 +38,8 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import table as tables
 from calibrant.tables.columns import may_hold_weights
 
-_BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
-_LEFT_OUT = "or leave them out with --unweighted (rows sampled by outcome need --sampling-fractions as well)"
-
-
+# Rows, or their sums in cells where they are too many to be read.
 Read = tables.Columns | CalibrationSketch
-"""Rows, or their sums in cells where they are too many to be read."""
 
 
 def gate_opened(table: tables.Table, request: GateRequest, listener: Listener) -> Check:
@@ -84,7 +75,7 @@ def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], request: G
     can = not classes and all(each is None for each in alone)
     listener.premise("not_looked_at", rest)
     listener.premise("searchable", can)
-    listener.hint(f"{not_looked_at(rest)}{'; --find all gates the segments that they make' if can else ''}.")
+    listener.hint(f"{not_looked_at(rest)}{say.FIND_ALL if can else ''}.")
 
 
 def of_units(table: tables.Table, request: GateRequest) -> GateRequest:
@@ -131,7 +122,7 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
         return read, read.names
     if not table.has_rows:
         sketch, _ = table.sketched({})
-        listener.note(road_of(table, sketch))
+        listener.note(road_of(table, sketch, sketch.moments()))
         return sketch, {}
     classes = table.choose_classes(request.y_prob)
     _refuse_two_classes(classes)
@@ -167,8 +158,8 @@ def _say_independent(table: tables.Table, used: Iterable[str], request: GateRequ
         listener.premise("ways_to_group", ways)
         if request.anytime is not None or request.baseline is not None:
             option = "baseline" if request.anytime is None else "anytime"
-            ways = f"gate all rows without --{option}, which takes no groups, and {ways}"
-        listener.hint(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
+            ways = say.NO_GROUPS_BESIDE.format(option=option, ways=ways)
+        listener.hint(say.INDEPENDENT.format(name=name, ways=ways))
 
 
 def _summed(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
@@ -177,25 +168,25 @@ def _summed(table: tables.Table, request: GateRequest, listener: Listener) -> tu
     sketch, n_excluded = table.sketched(columns.names, exclude_bad=request.exclude_bad)
     say_guessed(columns.names, columns.guessed, listener.note)
     say_excluded(n_excluded, listener)
-    listener.note(road_of(table, sketch))
+    listener.note(road_of(table, sketch, sketch.moments()))
     listener.premise("columns", columns.names)
     _say_independent(table, columns.names.values(), request, listener)
     return sketch, columns.names
 
 
 def _top_label(
-    table: tables.Table, classes: list[str], request: GateRequest, unweighted: bool, listener: Listener
+    table: tables.Table, class_columns: list[str], request: GateRequest, unweighted: bool, listener: Listener
 ) -> tuple[Read, dict[str, str]]:
     table.require([] if request.groups is None else [request.groups], "groups")
     names = {"y_true": request.y_true, "sample_weight": request.sample_weight, "groups": request.groups}
-    read = table.read_classes(classes, unweighted=unweighted, **names)
-    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in classes}, groups=[request.groups])
+    read = table.read_classes(class_columns, unweighted=unweighted, **names)
+    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in class_columns}, groups=[request.groups])
     say_guessed(read.names, (*read.guessed, "y_prob"), listener.note)
     listener.premise("top_label", True)
-    listener.hint(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
+    listener.hint(say.TOP_LABEL.format(n=len(class_columns)))
     listener.premise("columns", read.names)
     if request.groups is None:
-        _say_independent(table, [*read.names.values(), *classes], request, listener)
+        _say_independent(table, [*read.names.values(), *class_columns], request, listener)
     else:
         listener.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     with named_as_in_table(table, read.names):
@@ -384,9 +375,9 @@ def _rates(sample: Sample) -> tuple[float, float]:
     return float(sample.weighted_outcome.sum() / sample.weight.sum()), dot(sample.mass(), sample.prediction)
 
 
-def _refuse_weights(table: tables.Table, request: GateRequest, classes: list[str] | None) -> None:
+def _refuse_weights(table: tables.Table, request: GateRequest, class_columns: list[str] | None) -> None:
     try:
-        y_prob = request.y_prob if classes is None else classes[0]
+        y_prob = request.y_prob if class_columns is None else class_columns[0]
         names = table.choose(y_true=request.y_true, y_prob=y_prob).names
     except InputError as problem:
         if problem.argument != "sample_weight":
@@ -396,7 +387,9 @@ def _refuse_weights(table: tables.Table, request: GateRequest, classes: list[str
         if "sample_weight" not in names:
             return
         reason = f"column {names['sample_weight']!r} holds weights"
-    raise InputError("max_weight", f"{reason}, and the proof needs a bound on them", allowed=f"{_BOUNDED}; {_LEFT_OUT}")
+    raise InputError(
+        "max_weight", f"{reason}, and the proof needs a bound on them", allowed=f"{say.BOUNDED}; {say.LEFT_OUT}"
+    )
 
 
 def _refuse_two_classes(columns: list[str] | None) -> None:

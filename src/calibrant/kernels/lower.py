@@ -85,17 +85,22 @@ def start(u: FloatArray, x: FloatArray) -> State:
 
 
 def room(n: int) -> Room:
-    """Room for the steps of a solve on so many nodes."""
+    """Room for the steps of a solve on so many nodes; what has done its work is written over by what comes after."""
+    memory = np.empty(19 * n)  # of one piece, so that all of it goes back when the solve is done
+
+    def columns(first: int, many: int) -> FloatArray:
+        return memory[first * n : (first + many) * n].reshape(n, many)
+
     return (
-        np.empty((n, _SIDES)),  # steps of the multipliers
-        np.empty((n, 8)),  # the factored matrix
-        np.empty((n, 2)),  # its right-hand side, carried
-        np.empty((n, 2)),  # the corrector's right-hand side
-        np.empty((n, 3)),  # the predictor's rises of r0 and of r1 along the edge, and of the calibration row
-        np.empty((n, 3)),  # the whole step's
-        np.empty((n, 2)),  # steps of the potentials
-        np.empty(n),  # calibrated masses, of the step at hand
-        np.empty(n),  # what a rise along the calibration row earns
+        columns(0, _SIDES),  # steps of the multipliers, where the matrix was
+        columns(0, 8),  # the factored matrix
+        columns(8, 2),  # its right-hand side, carried
+        columns(10, 2),  # the corrector's right-hand side
+        columns(12, 3),  # the predictor's rises of r0 and of r1 along the edge, and of the calibration row
+        columns(15, 3),  # the whole step's
+        columns(8, 2),  # steps of the potentials, each where its right-hand side was read
+        columns(_SIDES, 1).reshape(n),  # calibrated masses, of the step at hand, where the matrix was
+        columns(18, 1).reshape(n),  # what a rise along the calibration row earns
     )
 
 

@@ -22,6 +22,25 @@ def pack(prediction_bits: UIntArray, label: UIntArray, keys: UIntArray) -> None:
     keys |= label
 
 
+@njit(cache=True, nogil=True)
+def pack_outcomes(prediction_bits: UIntArray, outcome: FloatArray, keys: UIntArray) -> int:
+    """Write (bits << 1) | outcome; return how many keys are below the one before, or -1 where an outcome is a rate.
+
+    One pass that holds no lock: threads that redraw outcomes would wait for one another between NumPy's six.
+    """
+    rates = 0
+    falls = 0
+    before = np.uint64(0)
+    for i in range(keys.size):
+        one = outcome[i] == 1.0
+        rates += not (one | (outcome[i] == 0.0))
+        key = (prediction_bits[i] << _ONE) | np.uint64(one)
+        falls += key < before
+        keys[i] = key
+        before = key
+    return -1 if rates > 0 else falls
+
+
 def count_distinct(keys: UIntArray) -> int:
     """Count the distinct predictions among sorted keys."""
     return 1 + int(np.count_nonzero((keys[1:] ^ keys[:-1]) > _ONE))

@@ -34,11 +34,14 @@ class Cuts:
     def of(cls, sample: Sample) -> Cuts:
         """Add up a sample."""
         total = sample.total_weight
+        others = np.maximum(sample.weight - sample.weighted_outcome, 0.0)  # below zero by rounding only
+        others /= total
         events = sample.weighted_outcome / total
-        others = np.maximum(sample.weight - sample.weighted_outcome, 0.0) / total  # below zero by rounding only
         best, rate = np.empty(events.size + 1, np.int64), np.empty(events.size)
         size = hull(events, others, best, rate)
-        return cls(sample.prediction, running(events), running(others), best[: size + 1].copy(), rate[:size].copy())
+        best, rate = best[: size + 1].copy(), rate[:size].copy()
+        events = running(events)
+        return cls(sample.prediction, events, running(others), best, rate)
 
     def best_at(self, t: FloatArray) -> IntArray:
         """The prediction from which on it is best to act at each threshold, by its number; of several the first.
@@ -58,8 +61,13 @@ class Cuts:
 
     def lost(self, t: FloatArray, cut: IntArray, best: IntArray) -> FloatArray:
         """Return the loss of a cut at each threshold against the best one, on average over rows: 0 or more."""
-        gained = (1.0 - t) * (self.events[cut] - self.events[best]) - t * (self.others[cut] - self.others[best])
-        return np.maximum(gained, 0.0)  # below zero by rounding only
+        gained, paid = self.events[cut], self.others[cut]
+        gained -= self.events[best]
+        gained *= 1.0 - t
+        paid -= self.others[best]
+        paid *= t
+        gained -= paid
+        return np.maximum(gained, 0.0, out=gained)  # below zero by rounding only
 
     def regret(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Regret at each threshold, and its limit from above, where predictions equal to it no longer act."""
@@ -77,7 +85,11 @@ def decision_loss_from_sample(sample: Sample) -> float:
     Between two predictions next to each other regret is a maximum of linear functions, so convex: its limits at the
     predictions, and its ends at 0 and 1, where it is 0, have the same concave envelope.
     """
-    return min(1.0, 2.0 * mixed(worst_task(Cuts.of(sample))))
+    cuts = Cuts.of(sample)
+    del sample  # whose sums may take as much as all that follows
+    corners = regret_corners(cuts)
+    del cuts
+    return min(1.0, 2.0 * mixed(mixture(*corners)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +110,22 @@ def mixed(task: tuple[Threshold, ...]) -> float:
 
 def worst_task(cuts: Cuts) -> tuple[Threshold, ...]:
     """The mixture of at most two thresholds, of mean 1/2, whose mean regret is largest."""
-    at, above = cuts.regret(cuts.prediction)
-    x = np.concatenate([[0.0], np.repeat(cuts.prediction, 2), [1.0]])
-    y = np.concatenate([[0.0], np.column_stack([at, above]).ravel(), [0.0]])
-    return mixture(x, y)
+    return mixture(*regret_corners(cuts))
+
+
+def regret_corners(cuts: Cuts) -> tuple[FloatArray, FloatArray]:
+    """Thresholds and the regret there, as `mixture` takes them."""
+    v = cuts.prediction
+    y = _in_turn(0.0, *cuts.regret(v), 0.0)
+    return _in_turn(0.0, v, v, 1.0), y
+
+
+def _in_turn(first: float, even: FloatArray, odd: FloatArray, last: float) -> FloatArray:
+    """The values of two columns by turns, between a first and a last one."""
+    column = np.empty(2 * even.size + 2)
+    column[0], column[-1] = first, last
+    column[1:-1:2], column[2:-1:2] = even, odd
+    return column
 
 
 def mixture(x: FloatArray, y: FloatArray) -> tuple[Threshold, ...]:

@@ -36,6 +36,7 @@ from calibrant.measures.distance_lattice import (
 )
 from calibrant.measures.lower import LowerCertificate, audited_certificate, lower_certificate_from_sample
 from calibrant.measures.lower_check import Coupling, Potentials, heights_at
+from calibrant.threads import beside
 
 EXACT = 1e-9
 """Width under which a bracket counts as closed, in probability units."""
@@ -337,7 +338,10 @@ def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, relaxation
     """
     targets = _targets(mass, v, y, relaxation.coupling)
     splits = [y > 0.5] if bool(((y == 0.0) | (y == 1.0)).all()) else [y > 0.5, y > v]
-    pairs = [_in_two_rows(mass, v, y, targets, relaxation.potentials, second) for second in splits]
+    with beside() as thread:
+        others = [thread.submit(_in_two_rows, mass, v, y, targets, relaxation.potentials, each) for each in splits[1:]]
+        pairs = [_in_two_rows(mass, v, y, targets, relaxation.potentials, splits[0])]
+        pairs += [each.result() for each in others]
     return min(pairs, key=lambda each: each[0])[1]
 
 

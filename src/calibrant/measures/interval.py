@@ -88,24 +88,24 @@ class IntervalPartition(Result):
         return f"{self.first.size:,} intervals of predictions, whose {cost}."
 
 
-def least_costs(sample: Sample) -> tuple[FloatArray, IntArray, IntArray]:
+def least_costs(v: FloatArray, mass: FloatArray, residual: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Least cost of partitioning the first j predictions, and where the last group begins, for j = 0 to m.
 
     The third value is where the groups of all begin.
     """
-    m = sample.n_distinct
-    s, w = np.zeros(m + 1), np.zeros(m + 1)
-    np.cumsum(sample.residual(), out=s[1:])
-    np.cumsum(sample.mass(), out=w[1:])
-    cost, start = np.empty(m + 1), np.empty(m + 1, np.int64)
-    first = best_partition(sample.prediction, s, w, np.argsort(s), *empty_set(m + 1), cost, start)
+    s, w = np.zeros(v.size + 1), np.zeros(v.size + 1)
+    np.cumsum(residual, out=s[1:])
+    np.cumsum(mass, out=w[1:])
+    cost, start = np.empty(v.size + 1), np.empty(v.size + 1, np.int32)
+    first = best_partition(v, s, w, np.argsort(s), *empty_set(v.size + 1), cost, start)
     return cost, start, first
 
 
 def partition_from_sample(sample: Sample) -> IntervalPartition:
     """Best interval partition of a sample."""
     v, mass, residual = sample.prediction, sample.mass(), sample.residual()
-    first = least_costs(sample)[2]
+    del sample  # which may be as long as what the search takes
+    first = least_costs(v, mass, residual)[2]
     last = np.append(first[1:], v.size) - 1
     group_mass, group_residual = np.add.reduceat(mass, first), np.add.reduceat(residual, first)
     value = float((np.abs(group_residual) + group_mass * (v[last] - v[first])).sum())
@@ -172,7 +172,7 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
     >>> round(interval_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]), 6)
     0.25
     """
-    return _from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
+    return partition_from_sample(Sample.from_columns(y_true, y_prob, sample_weight)).value
 
 
 def interval_calibration_partition(

@@ -79,20 +79,31 @@ class LowerCertificate(Result):
         return f"The lower distance from calibration is proved to be at least {low} and at most {high}{wide}."
 
 
-def _coupling(sample: Sample, solver: LowerProblem | FirstOrderProblem) -> Coupling:
-    """Pieces of the monotone coupling of each outcome with the calibrated masses found, repaired at 0 and 1."""
-    masses = label_masses(sample)
-    scale, *rest = kernel.calibrated_scale(solver.u, solver.calibrated, *(float(mass.sum()) for mass in masses))
-    u = np.concatenate([[0.0], solver.u, [1.0]])
-    calibrated = np.concatenate([rest[:1], scale * solver.calibrated, rest[1:]])
-    columns = []
-    for label, mass in zip((0.0, 1.0), masses, strict=True):
-        target = calibrated * (u if label else 1.0 - u)
+def _coupling(sample: Sample, u: FloatArray, calibrated: FloatArray) -> Coupling:
+    """Pieces of the monotone coupling of each outcome with calibrated masses at u, repaired at 0 and 1."""
+    masses = list(label_masses(sample))
+    scale, *rest = kernel.calibrated_scale(u, calibrated, *(float(mass.sum()) for mass in masses))
+    u = np.concatenate([[0.0], u, [1.0]])
+    calibrated = np.concatenate([rest[:1], scale * calibrated, rest[1:]])
+    columns: tuple[list[FloatArray], ...] = ([], [], [], [])
+    for label in (0.0, 1.0):
+        mass, target = masses.pop(0), calibrated * (u if label else 1.0 - u)
         size = u.size + mass.size
         left, right, moved = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
         n = lift.quantile_coupling(sample.prediction, mass, u, target, left, right, moved)
-        columns.append((u[left[:n]], sample.prediction[right[:n]], np.full(n, label), moved[:n]))
-    return Coupling(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
+        del mass, target
+        columns[0].append(u[left[:n]])
+        del left
+        columns[1].append(sample.prediction[right[:n]])
+        del right
+        columns[2].append(np.full(n, label))
+        columns[3].append(moved[:n].copy())
+        del moved
+    joined = []
+    for column in columns:
+        joined.append(np.concatenate(column))
+        column.clear()
+    return Coupling(*joined)
 
 
 def _bracketed(sample: Sample, tol: float, *, rough: bool = False) -> LowerProblem:
@@ -108,7 +119,7 @@ def _potentials(solver: LowerProblem) -> Potentials:
 def _proved(
     sample: Sample, tol: float, solver: LowerProblem | FirstOrderProblem, potentials: Potentials
 ) -> LowerCertificate:
-    coupling = _coupling(sample, solver)
+    coupling = _coupling(sample, solver.u, solver.calibrated)
     lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
     return LowerCertificate(lower, upper, upper - lower <= tol, coupling, potentials)
 
@@ -176,20 +187,34 @@ def lower_distance_from_rows(y: FloatArray, v: FloatArray, weight: FloatArray | 
 
 def lower_distance_of_certificate(certificate: LowerCertificate, sample: Sample) -> float:
     """`lower_distance_from_sample` where the certificate is there already."""
-    return _upper_end_of(certificate, sample)[0]
+    return _narrowed(certificate.lower, certificate.upper, certificate.converged, sample)[0]
 
 
 def _upper_end(sample: Sample, tol: float, *, rough: bool = False) -> tuple[float, float]:
-    """The upper end of the bracket, and how far below it the distance may lie."""
-    return _upper_end_of(lower_certificate_from_sample(sample, tol=tol, rough=rough), sample)
+    """The upper end of the bracket of `lower_certificate_from_sample`, and how far below it the distance may lie.
+
+    What proves one end goes before what proves the other is made.
+    """
+    tol = positive(tol, "tol")
+    problem = _bracketed(sample, tol, rough=rough)
+    u, calibrated, potentials = problem.u, problem.calibrated, _potentials(problem)
+    del problem
+    lower = value_of_potentials(potentials, sample)
+    del potentials
+    coupling = _coupling(sample, u, calibrated)
+    del u, calibrated
+    upper = cost_of_coupling(coupling, sample)
+    del coupling
+    return _narrowed(lower, upper, upper - lower <= tol, sample)
 
 
-def _upper_end_of(certificate: LowerCertificate, sample: Sample) -> tuple[float, float]:
-    if certificate.converged:
-        return certificate.upper, certificate.upper - certificate.lower
+def _narrowed(lower: float, upper: float, converged: bool, sample: Sample) -> tuple[float, float]:
+    """The upper end of a bracket, and its width, narrowed by the smooth error where it is wider than asked for."""
+    if converged:
+        return upper, upper - lower
     witness = witness_from_sample(sample)
-    upper = min(certificate.upper, 2.0 * witness.upper)
-    return upper, upper - max(certificate.lower, 0.5 * witness.value)
+    upper = min(upper, 2.0 * witness.upper)
+    return upper, upper - max(lower, 0.5 * witness.value)
 
 
 @register(

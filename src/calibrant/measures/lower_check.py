@@ -44,7 +44,8 @@ class Coupling(Result):
     @property
     def cost(self) -> float:
         """Mean distance moved, the sum of mass * abs(u - v)."""
-        return compensated_dot(self.mass, np.abs(self.u - self.v))
+        distance = self.u - self.v
+        return compensated_dot(self.mass, np.abs(distance, out=distance))
 
     def summary(self) -> str:
         """Say what is moved, and how far."""
@@ -80,9 +81,16 @@ class Potentials(Result):
 
 def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:
     """Shares of the weight at every distinct prediction with outcome 0 and with outcome 1."""
-    total = sample.total_weight
-    ones = np.minimum(sample.weighted_outcome, sample.weight) / total
-    return (sample.weight - np.minimum(sample.weighted_outcome, sample.weight)) / total, ones
+    return label_mass(sample, 0.0), label_mass(sample, 1.0)
+
+
+def label_mass(sample: Sample, label: float) -> FloatArray:
+    """One of the two."""
+    mass = np.minimum(sample.weighted_outcome, sample.weight)
+    if label == 0.0:
+        np.subtract(sample.weight, mass, out=mass)
+    mass /= sample.total_weight
+    return mass
 
 
 def rounding_of_masses(sample: Sample) -> float:
@@ -151,15 +159,23 @@ def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
     row = np.minimum(np.searchsorted(sample.prediction, v), sample.n_distinct - 1)
     known = sample.prediction[row] == v
     differs = compensated_sum(mass[~known])
-    for label, target in zip((0.0, 1.0), label_masses(sample), strict=True):
+    for label in (0.0, 1.0):
         here = known & (y == label)
-        differs += compensated_sum(np.abs(labelled_sums(row[here], mass[here], target.size) - target))
+        difference = labelled_sums(row[here], mass[here], sample.n_distinct)
+        difference -= label_mass(sample, label)
+        differs += compensated_sum(np.abs(difference, out=difference))
+        del here, difference
+    del row, known
     order = np.argsort(u, kind="stable")  # of a few sorted stretches, which this sort goes through in linear time
     starts = np.flatnonzero(np.diff(u[order], prepend=-1.0))
-    amiss = mass * (y - u)
-    uncalibrated = compensated_sum(np.abs(grouped_sums(amiss[order], starts)))
+    amiss = y - u
+    amiss *= mass
+    sums = grouped_sums(amiss[order], starts)
+    del order, starts
+    uncalibrated = compensated_sum(np.abs(sums, out=sums))
     # Each number above is off by at most 2 or 3 units of what was summed for it (docs/lower.md).
-    scale = compensated_sum(mass) + 3.0 * compensated_sum(np.abs(amiss)) + 1.0
+    scale = compensated_sum(mass) + 3.0 * compensated_sum(np.abs(amiss, out=amiss)) + 1.0
+    del amiss, sums
     proved = coupling.cost + differs + uncalibrated
     return proved + rounding_of_masses(sample) + UNIT * (scale + 8.0 * proved) + second_order(mass.size) * scale
 
@@ -213,14 +229,16 @@ def check_potentials(
 
 def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     """Lower bound that the potentials prove on a sample, rounded down by more than its own arithmetic can have lost."""
-    both = np.concatenate([potentials.r0, potentials.r1])
-    if not (np.all(both < np.inf) and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
+    below = np.all(potentials.r0 < np.inf) and np.all(potentials.r1 < np.inf)
+    if not (below and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
         return 0.0
     nodes, known = _by_node(potentials)
     value = 0.0
-    for mass, r in zip(label_masses(sample), known, strict=True):
+    for label, r in zip((0.0, 1.0), known, strict=True):
+        mass = label_mass(sample, label)
         met = mass > 0.0
         value += compensated_dot(mass[met], kernel.extended(nodes, r, sample.prediction[met]))
+        del mass, met
     places, heights = _everywhere(nodes, known)
     value -= max(0.0, kernel.largest_product(places, *heights))
     tallest = 1.0 + max(float(np.abs(height).max()) for height in heights)
@@ -243,9 +261,13 @@ def heights_at(potentials: Potentials, v: FloatArray) -> list[FloatArray]:
 
 def _by_node(potentials: Potentials) -> tuple[FloatArray, list[FloatArray]]:
     """Increasing nodes, and both heights there; of an outcome that does not occur, so low that it never binds."""
-    order = np.argsort(potentials.nodes, kind="stable")  # linear where they are sorted already
-    known = (np.full(order.size, -2.0) if np.isneginf(r).all() else r[order] for r in (potentials.r0, potentials.r1))
-    return potentials.nodes[order], list(known)
+    nodes, both = potentials.nodes, (potentials.r0, potentials.r1)
+    if not np.all(nodes[1:] >= nodes[:-1]):
+        order = np.argsort(nodes, kind="stable")
+        nodes, both = nodes[order], (both[0][order], both[1][order])
+    known = (np.full(nodes.size, -2.0) if np.isneginf(r).all() else r for r in both)
+    # As the compiled code is called with: without gaps, and not for reading alone.
+    return np.require(nodes, None, ["C", "W"]), [np.require(r, None, ["C", "W"]) for r in known]
 
 
 def _everywhere(nodes: FloatArray, heights: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:

@@ -55,16 +55,19 @@ class LowerProblem:
         if not (p.any() and q.any()):  # nothing is nearer than the end of the only outcome: the mean error proves it
             self.r[:] = np.column_stack([v, v - 1.0]) if p.any() else np.column_stack([-v, 1.0 - v])
             self.lower = max(0.0, dot(p, self.r[:, 0]) + dot(q, self.r[:, 1]))
-        self._spare = np.empty_like(self.r)
-        self._lowering = np.empty(v.size)
         self._cells = np.array([0, v.size])
         # Moving every prediction to its outcomes' mean costs the exact level-set error; it is best where that is 0.
         ties = _untied(v)
         ones = np.add.reduceat(q, ties)
         mass = np.add.reduceat(p, ties) + ones
+        del ties
         mean = np.divide(ones, mass, out=np.zeros_like(ones), where=mass > 0.0)
+        del ones
         order = np.argsort(mean)
-        self.u, self.calibrated = mean[order], mass[order]
+        self.u = mean[order]
+        del mean
+        self.calibrated = mass[order]
+        del mass, order
         self.upper = lift.lift_coupling(v, p, q, self.u, self.calibrated, self._cells, np.empty(1))
 
     @property
@@ -99,16 +102,21 @@ class LowerProblem:
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
-            room = kernel.room(u.size)
-            lowered = self._lowered(u.size)
+            lost: tuple[FloatArray, ...] = ()
             for aim in (*self._looks(u.size, stage), target):
+                del lost
+                room = kernel.room(u.size)
+                lowered = room[3] if self._lowered(u.size) else None  # written when that has done its work
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
-                loss, worst, where = self._lift_potentials(u, x, centres)
-                excess = self._lift_coupling(u, calibrated, stage / 2)
+                del room, lowered  # the lifts need some too
+                lost = self._lift_potentials(u, x, centres)
+                lost += (self._lift_coupling(u, calibrated, stage / 2),)
                 if self.width <= enough:
                     return
                 if aim < _ROUGH and self.width > 2.0 * stage:  # the lift loses what a finer solution would not win
                     break
+            del x, state  # the next nodes may be more
+            loss, worst, where, excess = lost
             stalled = stalled + 1 if self.width > 0.9 * width else 0
             width = self.width
             if self.width <= max(stage, enough) or stalled == _STALLED:
@@ -131,9 +139,9 @@ class LowerProblem:
                 self._candidates = np.union1d(self._candidates, where[broken])
                 self._candidates = np.union1d(self._candidates, self._between(u, widest))
 
-    def _lowered(self, n_nodes: int) -> FloatArray | None:
-        """Room for the repair of steps that a few pairs block; None where none is repaired."""
-        return np.empty((n_nodes, 2)) if n_nodes > _REPAIRED and not self._rough else None
+    def _lowered(self, n_nodes: int) -> bool:
+        """Whether steps that a few pairs block are repaired, of a solve on so many nodes."""
+        return n_nodes > _REPAIRED and not self._rough
 
     def _looks(self, n_nodes: int, stage: float) -> tuple[float, ...]:
         """Widths at which a solve on so many nodes is looked at before it is done."""
@@ -167,11 +175,14 @@ class LowerProblem:
     ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
         """Merge barycentres and candidates into nodes with masses; also each cell's masses and barycentres."""
         n = self._cells.size - 1
-        zeros, ones, centre0, centre1 = (np.empty(n) for _ in range(4))
-        lift.cell_masses(self.v, self.p, self._cells, zeros, centre0)
-        lift.cell_masses(self.v, self.q, self._cells, ones, centre1)
+        zeros, ones, centre0, centre1 = self.p, self.q, self.v, self.v  # of single predictions
+        if n < self.v.size:
+            zeros, ones, centre0, centre1 = (np.empty(n) for _ in range(4))
+            lift.cell_masses(self.v, self.p, self._cells, zeros, centre0)
+            lift.cell_masses(self.v, self.q, self._cells, ones, centre1)
         u = np.concatenate([candidates, centre0[zeros > 0.0], centre1[ones > 0.0]])
-        u = np.sort(np.clip(u, 0.0, 1.0))
+        np.clip(u, 0.0, 1.0, out=u)
+        u.sort()
         u = u[_untied(u)]
         u = np.append(u[u < 1.0 - _MERGED], 1.0)
         # To the nearer node; what that costs is paid in the lift.
@@ -203,20 +214,26 @@ class LowerProblem:
         self, u: FloatArray, x: FloatArray, centres: tuple[FloatArray, ...]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         zeros, ones, centre0, centre1 = centres
-        v, r = self.v, self._spare
+        v, r = self.v, np.empty_like(self.r)
         loss = np.empty(self._cells.size - 1)
         lift.interpolate(v, self.p, self.q, u, x, self._cells, loss, r)
-        loss += zeros * np.interp(centre0, u, x[:, 0]) + ones * np.interp(centre1, u, x[:, 1])
+        earned = np.interp(centre0, u, x[:, 0])
+        earned *= zeros
+        other = np.interp(centre1, u, x[:, 1])
+        other *= ones
+        earned += other
+        loss += earned
+        del earned, other
         self._extend(r)
-        worst, where = np.empty(u.size - 1), np.empty(u.size - 1)
-        lift.violations(v, r, u, self._lowering, worst, where)
-        lift.lower_and_straighten(v, self._lowering, r)
+        lowering, worst, where = np.empty(v.size), np.empty(u.size - 1), np.empty(u.size - 1)
+        lift.violations(v, r, u, lowering, worst, where)
+        lift.lower_and_straighten(v, lowering, r)
         self._extend(r)
-        left = lift.violations(v, r, u, self._lowering, np.empty(u.size - 1), np.empty(u.size - 1))
+        left = lift.violations(v, r, np.array([0.0, 1.0]), lowering, np.empty(1), np.empty(1))  # in whichever gap
         value = dot(self.p, r[:, 0]) + dot(self.q, r[:, 1]) - left * float(self.p.sum() + self.q.sum())
         if value > self.lower + _WORTH:
             r -= left
-            self.lower, self.r, self._spare = value, r, self.r
+            self.lower, self.r = value, r
         return loss, worst, where
 
     def _extend(self, r: FloatArray) -> None:

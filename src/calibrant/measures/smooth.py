@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.ends import rounded_down, rounded_up
-from calibrant.door.sample import Sample
+from calibrant.door.sample import Sample, sorted_keys
 from calibrant.door.values import Result
 from calibrant.kernels import smooth as kernel
 from calibrant.kernels import sorting
 from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.kernels.types import UIntArray
 from calibrant.measures.registry import register
-from calibrant.threads import WORTH_A_THREAD, beside, in_blocks, processors
+from calibrant.threads import in_blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,7 +116,7 @@ def _of_keys(keys: UIntArray, many: int) -> float:
 
 def _error_of_columns(outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None) -> float:
     """Smooth calibration error of rows that were validated."""
-    keys = None if weight is not None or prediction.size < _MANY else _sorted_keys(outcome, prediction)
+    keys = None if weight is not None or prediction.size < _MANY else sorted_keys(outcome, prediction)
     if keys is None:
         return smooth_error_from_sample(Sample.of_arrays(outcome, prediction, weight))
     return _of_keys(keys, _MANY)
@@ -124,13 +124,13 @@ def _error_of_columns(outcome: FloatArray, prediction: FloatArray, weight: Float
 
 def smooth_error_again(outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None = None) -> float:
     """The same of a resample: no sort of rows in the order of their keys, and blocks where they take less time."""
-    label = outcome == 1.0
-    if weight is None and prediction.size >= _MANY_AGAIN and (label | (outcome == 0.0)).all():
+    if weight is None and prediction.size >= _MANY_AGAIN:
         keys = np.empty(prediction.size, np.uint64)
-        sorting.pack(prediction.view(np.uint64), label.view(np.uint8), keys)
-        if (keys[1:] < keys[:-1]).any():
+        falls = sorting.pack_outcomes(prediction.view(np.uint64), outcome, keys)
+        if falls > 0:
             keys.sort()
-        return _of_keys(keys, _MANY_AGAIN)
+        if falls >= 0:
+            return _of_keys(keys, _MANY_AGAIN)
     return _of_sample(Sample.of_arrays(outcome, prediction, weight), _MANY_AGAIN)
 
 
@@ -156,33 +156,6 @@ NO_KEYS = np.empty(0, np.uint64)
 def _one_number(column: FloatArray) -> FloatArray:
     """A column, or its one number where that is all of it."""
     return column if column.strides[0] else np.ascontiguousarray(column[:1])
-
-
-def _sorted_keys(outcome: FloatArray, prediction: FloatArray) -> npt.NDArray[np.uint64] | None:
-    """Predictions with their labels in order, by as many threads as pay; None where an outcome is neither 0 nor 1."""
-    keys = np.empty(prediction.size, np.uint64)
-    fractions = []
-
-    def pack(first: int, last: int) -> None:
-        label = outcome[first:last] == 1.0
-        if (label | (outcome[first:last] == 0.0)).all():
-            sorting.pack(prediction[first:last].view(np.uint64), label.view(np.uint8), keys[first:last])
-        else:
-            fractions.append(first)
-
-    in_blocks(pack, keys.size, work=keys.size)
-    if fractions:
-        return None
-    halves = np.array_split(keys.view(np.float64), 2)  # as doubles, whose order is the same: the quickest sort
-    if processors() == 1 or keys.size < WORTH_A_THREAD:
-        keys.view(np.float64).sort()
-        return keys
-    keys.view(np.float64).partition(halves[0].size)
-    with beside() as threads:
-        upper = threads.submit(halves[1].sort)
-        halves[0].sort()
-        upper.result()
-    return keys
 
 
 class _Rows:

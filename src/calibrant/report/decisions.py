@@ -216,8 +216,8 @@ def _svg_of(draw: Callable[[Axes], Any]) -> str:
         return as_svg(figure)
 
 
-def _unit(ax: Axes, x: str, y: str) -> None:
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x, ylabel=y)
+def _unit(ax: Axes, across: str, up: str) -> None:
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=across, ylabel=up)
 
 
 def _legend(ax: Any) -> None:

@@ -127,15 +127,15 @@ def _ticks(low: float, high: float) -> list[float]:
     return some
 
 
-def _between(limits: Sequence[float], axis: Axis, number: int) -> FloatArray:
+def _between(edges: Sequence[float], axis: Axis, number: int) -> FloatArray:
     """Places evenly over an axis."""
-    first, last = place(limits, axis).tolist()
+    first, last = place(edges, axis).tolist()
     return np.linspace(first, last, number)
 
 
-def draw_diagonal(ax: Axes, axis: Axis, limits: tuple[float, float]) -> None:
+def draw_diagonal(ax: Axes, axis: Axis, edges: tuple[float, float]) -> None:
     """Draw where outcomes are as predicted."""
-    at = probability(_between(limits, axis, 2 if axis == "linear" else 99), axis)
+    at = probability(_between(edges, axis, 2 if axis == "linear" else 99), axis)
     ax.plot(at, at, color=colour("muted"), lw=1, dashes=(4, 3), zorder=2, label="calibrated")
 
 
@@ -181,16 +181,16 @@ def _draw_levels(audit: Drawable, ax: Axes) -> None:
     ax.scatter(x, y, size, label="estimated rate", color=colour("curve"), lw=0, zorder=4)
 
 
-def _draw_examples(examples: Sequence[Region], ax: Axes, bottom: float, limits: tuple[float, float]) -> None:
+def _draw_examples(examples: Sequence[Region], ax: Axes, bottom: float, edges: tuple[float, float]) -> None:
     """Where the headline's examples are: a bar along their predictions, and a ring at their means."""
     for k, each in enumerate(examples):
         label: dict[str, Any] = {"label": "headline"} if k == 0 else {}
         ring: dict[str, Any] = {"marker": "o", "ls": "", "ms": 9, "mfc": "none", "mew": 1.8, "zorder": 6}
-        across = min(max(each.predicted, limits[0]), limits[1])
+        across = min(max(each.predicted, edges[0]), edges[1])
         ax.plot([across], [each.estimate], color=colour("ink"), clip_on=False, **ring, **label)
         bar: dict[str, Any] = {"lw": 3.5, "solid_capstyle": "butt", "clip_on": False, "zorder": 6}
         if each.high > each.low:
-            along = np.clip([each.low, each.high], *limits)
+            along = np.clip([each.low, each.high], *edges)
             ax.plot(along, [bottom, bottom], color=colour("ink"), **bar)
 
 
@@ -280,6 +280,7 @@ MOST_EVIDENCE = 1e12  # that is drawn: beyond it nobody needs to tell how much
 _LETTER = 0.65  # widths of letters, in sizes of the font
 _LONGEST = 22  # letters of a name in a legend
 _BESIDE = 0.9  # inches beside the axes of the drift, for labels
+# Colour, dashes and marker of each of several audits: told apart in grey as well.
 _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
     ("curve", None, "o"),
     ("high", (6.0, 2.0), "s"),
@@ -290,7 +291,6 @@ _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
     ("high", None, "X"),
     ("ink", (3.0, 3.0), "*"),
 )
-"""Colour, dashes and marker of each of several audits: told apart in grey as well."""
 
 
 def draw_audit(audit: Audit, ax: Axes | None = None, **several: Any) -> Axes:

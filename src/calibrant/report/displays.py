@@ -154,12 +154,7 @@ class ReliabilityDisplay:
         return {**self.__dict__, "ax_": None}
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Self:
         """Draw the diagram on `ax`, new ones by default; with a name, label or color as one of several."""
         look = Look(name, label, color)
@@ -167,23 +162,13 @@ class ReliabilityDisplay:
         return self
 
     def plot_counts(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw how many rows each range of predictions has; options as for `plot`."""
         return draw_density(self, ax if ax is not None else new_axes(), Look(name, label, color))
 
     def plot_witness(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Axes:
         """Draw the weighting of predictions that proves the smooth error; options as for `plot`."""
         return draw_witness(self, ax if ax is not None else new_axes(), Look(name, label, color))
@@ -282,12 +267,7 @@ class DistanceChainDisplay:
         return {**self.__dict__, "ax_": None}
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        color: Any = None,
+        self, ax: Axes | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
     ) -> Self:
         """Draw the chain on `ax`, new ones by default; with a name, label or color as one of several."""
         self.ax_ = ax = ax if ax is not None else new_axes()

@@ -17,12 +17,12 @@ from calibrant.gate.result import Gated, said
 if TYPE_CHECKING:
     from calibrant.gate.result import Said
 
+# What the command ends with.
 EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
-"""What the command ends with."""
 
 _SUITE = "calibrant gate"
+# What the page of an audit has near its beginning.
 _PAGE = '<meta name="generator" content="calibrant">'
-"""What the page of an audit has near its beginning."""
 _ELEMENTS = {"beyond": "failure", "undecided": "error"}  # JUnit's: it failed, or came to no end
 _COLOURS: dict[Said, str] = {
     "none beyond": "\U0001f7e2",
@@ -33,10 +33,10 @@ _COLOURS: dict[Said, str] = {
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|~#&])")  # that Markdown would take for its own
 
 
-def write_junit(result: Gated, path: Path) -> None:
+def write_junit(decision: Gated, path: Path) -> None:
     """Write the checks as JUnit's XML, whole or not at all."""
     try:
-        write_whole(path, gate_as_junit(result))
+        write_whole(path, gate_as_junit(decision))
     except FileError as problem:
         raise FileError("--junit", problem.problem) from None
 
@@ -71,9 +71,9 @@ def write_no_report(title: str, why: str, path: Path) -> None:
     write_whole(path, f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n')
 
 
-def add_markdown(result: Gated, path: Path) -> None:
+def add_markdown(decision: Gated, path: Path) -> None:
     """Add the checks to the end of a file, whole or not at all; what other steps have written there stays."""
-    _add(path, gate_as_markdown(result))
+    _add(path, gate_as_markdown(decision))
 
 
 def _add(path: Path, words: str) -> None:
@@ -87,24 +87,24 @@ def _add(path: Path, words: str) -> None:
         raise FileError("--summary", why) from None
 
 
+# What writes why there is no result, by option: a run leaves no result of an earlier one to pass for its own.
 NO_RESULT: Mapping[str, Callable[[str, str, Path], None]] = {
     "--junit": write_no_verdict,
     "--summary": add_no_verdict,
     "--html": write_no_report,
 }
-"""What writes why there is no result, by option: a run leaves no result of an earlier one to pass for its own."""
 
 
-def gate_as_junit(result: Gated) -> str:
+def gate_as_junit(decision: Gated) -> str:
     """A test case for each check: a failure where it is proved beyond, an error where it is undecided."""
-    count = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in EXIT_CODES}
-    numbers = {"tests": len(result.checks), "failures": count["beyond"], "errors": count["undecided"]}
+    count = {verdict: sum(check.verdict == verdict for check in decision.checks) for verdict in EXIT_CODES}
+    numbers = {"tests": len(decision.checks), "failures": count["beyond"], "errors": count["undecided"]}
     root, suite = _suite(numbers)
     properties = ElementTree.SubElement(suite, "properties")
-    for name, sentence in result.premises.entries.items():
+    for name, sentence in decision.premises.entries.items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": _printable(sentence)})
-    for check in result.checks:
-        names = {"name": _printable(check.name), "classname": _printable(result.title)}
+    for check in decision.checks:
+        names = {"name": _printable(check.name), "classname": _printable(decision.title)}
         case = ElementTree.SubElement(suite, "testcase", names)
         message = _printable(check.sentence)
         if check.verdict in _ELEMENTS:
@@ -112,7 +112,7 @@ def gate_as_junit(result: Gated) -> str:
         else:
             ElementTree.SubElement(case, "system-out").text = message
     ElementTree.SubElement(suite, "system-out").text = _printable(
-        " ".join(filter(None, (result.warning, result.action, *result.premises.beside("limit"))))
+        " ".join(filter(None, (decision.warning, decision.action, *decision.premises.beside("limit"))))
     )
     return _as_text(root)
 
@@ -128,29 +128,32 @@ def _as_text(root: ElementTree.Element) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def gate_as_markdown(result: Gated) -> str:
+def gate_as_markdown(decision: Gated) -> str:
     """A heading with the verdict and its colour, the sentence, and of several checks a table of them."""
-    lines = [f"## Calibration gate of {_marked(result.title)}: {_COLOURS[result.verdict]} {said(result.verdict)}", ""]
-    headline = _marked(result.headline)
+    lines = [
+        f"## Calibration gate of {_marked(decision.title)}: {_COLOURS[decision.verdict]} {said(decision.verdict)}",
+        "",
+    ]
+    headline = _marked(decision.headline)
     lines += [f"{headline[0].upper()}{headline[1:].rstrip('.')}.", ""]
-    lines += [_marked(result.warning), ""] if result.warning else []
-    lines += [_marked(result.action), ""]
-    if len(result.checks) > 1:
+    lines += [_marked(decision.warning), ""] if decision.warning else []
+    lines += [_marked(decision.action), ""]
+    if len(decision.checks) > 1:
         lines += [
-            _marked(result.what),
+            _marked(decision.what),
             "",
-            f"| check | verdict | proved | {result.tally.units} |",
+            f"| check | verdict | proved | {decision.tally.units} |",
             "| --- | --- | --- | ---: |",
         ]
-        checks, rest = result.shown()
+        checks, rest = decision.shown()
         for check in checks:
             verdict = f"{_COLOURS[check.verdict]} {said(check.verdict)}"
             proved = _marked(check.proved + check.needs)
             lines.append(f"| {_marked(check.name)} | {verdict} | {proved} | {check.number:,} |")
         lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
         lines.append("")
-    lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in result.premises.beside("limit")), ""]
-    return "\n".join([*lines, f"Exit code {EXIT_CODES[result.verdict]}.", ""])
+    lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in decision.premises.beside("limit")), ""]
+    return "\n".join([*lines, f"Exit code {EXIT_CODES[decision.verdict]}.", ""])
 
 
 def _printable(text: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
-from functools import cache, singledispatch
+from functools import cache, partial, singledispatch
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -16,25 +17,13 @@ from markupsafe import Markup, escape
 
 from calibrant.decisions.murphy import acting_from, threshold_in_words
 from calibrant.door.ends import as_points, at_least, confidence, in_points, in_short, outwards
-from calibrant.findings.actions import code, what_to_do
+from calibrant.findings import word_catalogue as say
+from calibrant.findings.action_catalogue import code, what_to_do
 from calibrant.findings.catalogue import sentences
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison, uses_seed
 from calibrant.findings.decision import blamed, has_draws
 from calibrant.findings.results import Audit
-from calibrant.findings.words import (
-    enough,
-    number,
-    percent,
-    periods_in_words,
-    proved,
-    rate,
-    repeats,
-    segment_in_words,
-    segment_name,
-    segments_sorted,
-    whole,
-)
 from calibrant.inference.bounds.gate import asked, most_in_short
 from calibrant.measures.registry import measures
 from calibrant.recalibration.curves.base import title_of
@@ -122,26 +111,15 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    own: tuple[Any, ...] = asked, at_least, confidence, has_draws, uses_seed, say.number, say.enough, say.percent
+    own += say.rate, say.repeats, say.whole, say.segment_name, say.segment_in_words, say.segments_sorted
     environment.filters.update(
-        asked=asked,
+        {each.__name__: each for each in own},
         in_points=lambda share: in_points(asked(share)),
         about=lambda share: in_points(in_short(share)),
-        number=number,
-        at_least=at_least,
-        enough=enough,
         capitalised=lambda text: f"{text[:1].upper()}{text[1:]}",
-        confidence=confidence,
-        percent=percent,
-        rate=rate,
-        repeats=repeats,
-        has_draws=has_draws,
-        uses_seed=uses_seed,
-        whole=whole,
-        segment_name=segment_name,
-        segment_in_words=segment_in_words,
-        segments_sorted=segments_sorted,
         unbroken=_unbroken,
-        proved=lambda ends: proved(*ends)[0],
+        proved=lambda ends: say.proved(*ends)[0],
         outwards_signed=lambda ends: outwards(*ends, signed=True),
     )
     return environment
@@ -158,14 +136,14 @@ def _context(audit: Audit, most: float = 0.0, *, alone: bool = True) -> dict[str
         "facts": facts(audit),
         "reality": reality(audit),
         "beside_the_answer": beside_the_answer,
-        "true_distance": proved(audit.distance.lower, audit.distance.upper)[1],
+        "true_distance": say.proved(audit.distance.lower, audit.distance.upper)[1],
         "what_to_do": what_to_do(audit.answer, audit),
         "code": code(audit.answer, audit),
         "bars": bars(audit, most),
         "diagram": _diagram(audit),
         "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},
         "acting": _acting(audit),
-        "drift_words": periods_in_words(audit.periods) if audit.periods else "",
+        "drift_words": say.periods_in_words(audit.periods) if audit.periods else "",
         "drift_pictures": _drift(audit) if audit.periods else {},
         "drift_beyond": any(period.reading.evalue > MOST_EVIDENCE for period in audit.periods),
         "drift_periods": some_periods(audit.periods),
@@ -188,13 +166,12 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "lower": table.band_lower,
         "upper": table.band_upper,
     }
-    label = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
     picture, (left, right), (low, high) = diagram(audit)
     examples = audit.answer.examples
     first = examples[0].predicted if examples else audit.mean_prediction  # where the slider stands at first
     begin = min(max(float(place([first], table.axis)[0]), low), high)
     return {
-        "picture": _coloured(picture, label),
+        "picture": _coloured(picture, say.DIAGRAM),
         "left": round(left, 5),
         "right": round(right, 5),
         "low": low,
@@ -224,7 +201,7 @@ def _acting(audit: Audit) -> dict[str, Any] | None:
             ("acting on every row", acting.treat_all[at]),
             ("acting on none", 0.0),
         ],
-        "picture": _coloured(_renamed(decision_svg(acting), "-acting"), "Decision curve: net benefit by threshold"),
+        "picture": _coloured(_renamed(decision_svg(acting), "-acting"), say.DECISION_CURVE),
         "triptych": [
             (title, _coloured(_renamed(picture, f"-triptych{i}"), title))
             for i, (title, picture) in enumerate(triptych_svgs(acting))
@@ -233,11 +210,8 @@ def _acting(audit: Audit) -> dict[str, Any] | None:
 
 
 def _drift(audit: Audit) -> dict[str, Markup]:
-    """Rates and evidence by period, once for each width of page; the page shows the one that it has room for."""
-    return {
-        page: _coloured(_renamed(drift_svg(audit, inches), f"-{page}"), "Rates and evidence by period")
-        for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
-    }
+    """Rates and evidence by period."""
+    return _of_each_width(partial(drift_svg, audit), "", "Rates and evidence by period")
 
 
 def _class_questions(classes: ClassFindings) -> dict[str, list[Question]]:
@@ -248,39 +222,34 @@ def _class_questions(classes: ClassFindings) -> dict[str, list[Question]]:
 
 
 def _class_pictures(classes: ClassFindings) -> dict[str, dict[str, Markup]]:
-    """Errors of all classes, and pairs that err, each once for each width of page."""
-    pictures: dict[str, dict[str, Markup]] = {"errors": {}, "pairs": {}}
-    for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8)):
-        errors = _renamed(errors_svg(classes, inches), f"-errors-{page}")
-        pictures["errors"][page] = _coloured(errors, "Seen less predicted rate of every class")
-        table = classes.confusion_table
-        if table is not None and classes.confusions:
-            pairs = _renamed(pairs_svg(table, min(inches, 6.0)), f"-pairs-{page}")
-            pictures["pairs"][page] = _coloured(pairs, "Pairs of classes that err")
-    return pictures
+    """Errors of all classes, and pairs that err."""
+    table, pairs = classes.confusion_table, dict[str, Markup]()
+    if table is not None and classes.confusions:
+        draw = lambda inches: pairs_svg(table, min(inches, 6.0))  # noqa: E731
+        pairs = _of_each_width(draw, "-pairs", "Pairs of classes that err")
+    return {"errors": _of_each_width(partial(errors_svg, classes), "-errors", say.CLASS_ERRORS), "pairs": pairs}
 
 
 def _found(segments: FoundSegments) -> dict[str, Markup]:
-    """All tested segments, once for each width of page."""
-    label = "Rows of each tested segment against its mean of outcome less prediction"
-    return {
-        page: _coloured(_renamed(found_svg(segments, inches), f"-found-{page}"), label)
-        for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
-    }
+    """All tested segments."""
+    return _of_each_width(partial(found_svg, segments), "-found", say.SEGMENT_ERRORS)
 
 
 def _pairs(segments: FoundSegments) -> list[dict[str, Any]]:
-    """Pairs of features as tables of colours, each once for each width of page."""
+    """Pairs of features as tables of colours."""
     pictures = []
     for at, pair in enumerate(pairs_to_draw(segments)):
         down, across = pair_names(segments, pair)
-        label = f"Mean of outcome less prediction, by {down} and {across}"
-        pages = {
-            page: _coloured(_renamed(pair_svg(segments, pair, inches), f"-pair-{at}-{page}"), label)
-            for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
-        }
+        label = say.PAIR_ERRORS.format(down=down, across=across)
+        pages = _of_each_width(partial(pair_svg, segments, pair), f"-pair-{at}", label)
         pictures.append({"down": down, "across": across, "drawn": values_drawn(segments, pair), "pages": pages})
     return pictures
+
+
+def _of_each_width(draw: Callable[[float], str], ending: str, label: str) -> dict[str, Markup]:
+    """A picture once for each width of page, in inches; the page shows the one that it has room for."""
+    widths = {"wide-page": 9.0, "narrow-page": 3.8}
+    return {page: _coloured(_renamed(draw(width), f"{ending}-{page}"), label) for page, width in widths.items()}
 
 
 def _coloured(text: str, label: str) -> Markup:
@@ -345,7 +314,7 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
         shown.append((f"Population, {each}{sure} confidence", between, "population", *answer.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged" and blamed(audit, answer.direction) is None:
-        name = f"After {title_of(best.method)}, on rows it was not fitted to"
+        name = say.AFTER.format(title=title_of(best.method))
         left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, answer.size)
         below = f"below {as_points(in_short(noise))}"
         words, begins = (as_points(in_short(left)), left) if left >= noise else (below, 0.0)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from calibrant.door.columns import FloatArray
 
 
+# Names of colours in pages; the HTML report replaces each by a CSS variable of the same name. What they tell apart is
+# told apart by dashes, hatches, marks or places as well: orange and blue stay apart for colour-blind readers, red and
+# green would not, and in grey no two colours do.
 COLOURS: Mapping[str, str] = {
     "ink": "#1b1f24",
     "muted": "#69727d",
@@ -31,10 +34,8 @@ COLOURS: Mapping[str, str] = {
     "low": "#1e4fbf",
     "bars": "#9fb3c8",
 }
-"""Names of colours in pages; the HTML report replaces each by a CSS variable of the same name. What they tell apart
-is told apart by dashes, hatches, marks or places as well: orange and blue stay apart for colour-blind readers, red and
-green would not, and in grey no two colours do."""
 
+# Style of pages. A picture of a reader's own is drawn in the style that matplotlib is set to.
 STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "calibrant",
@@ -59,7 +60,6 @@ STYLE: Any = {
     "xtick.labelcolor": COLOURS["muted"],
     "ytick.labelcolor": COLOURS["muted"],
 }
-"""Style of pages. A picture of a reader's own is drawn in the style that matplotlib is set to."""
 
 _SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from calibrant.inference.comparison.pairwise import PairwiseComparison
     from calibrant.segments.by_column import Segment
 
+# Version of the layout; a name that changes its meaning, or goes, makes a new one.
 SCHEMA = 9
-"""Version of the layout; a name that changes its meaning, or goes, makes a new one."""
+# The same of a gate's.
 GATE_SCHEMA = 1
-"""The same of a gate's."""
 
 
-def gate_as_json(result: Gated) -> str:
+def gate_as_json(decision: Gated) -> str:
     """A gate's result as `calibrant gate --json` prints it."""
     from calibrant import __version__
 
-    return json.dumps({"schema": GATE_SCHEMA, "calibrant": __version__, **result.to_dict()}, indent=2)
+    return json.dumps({"schema": GATE_SCHEMA, "calibrant": __version__, **decision.to_dict()}, indent=2)
 
 
 @singledispatch
@@ -131,9 +131,9 @@ def _(audit: Audit) -> dict[str, Any]:
     return plainly
 
 
-def _gate(result: GateResult) -> dict[str, Any]:
+def _gate(gate: GateResult) -> dict[str, Any]:
     """The gate; what it takes as given stands among the audit's premises."""
-    return {name: value for name, value in asdict(result).items() if name != "premises"}
+    return {name: value for name, value in asdict(gate).items() if name != "premises"}
 
 
 def _pairs(comparison: PairwiseComparison) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from calibrant.findings import word_catalogue as say
 from calibrant.findings.classes import ClassFindings, ConfusionTable, Question
 from calibrant.report.look import COLOURS, STYLE, as_svg, drawn
 
@@ -53,7 +54,7 @@ def values_drawn(segments: FoundSegments, pair: tuple[int, int]) -> str:
         n_drawn = len(_clearest(labels, cells, at))
         if n_drawn < len(labels):
             lines.append(f"{n_drawn} of {len(labels):,} values of {name}")
-    return f"{' and '.join(lines)}: those with the strongest evidence." if lines else ""
+    return say.STRONGEST.format(values=" and ".join(lines)) if lines else ""
 
 
 def _draw_cell(
@@ -121,11 +122,11 @@ def _cells(segments: FoundSegments, down: int, across: int) -> dict[tuple[int, i
     return cells
 
 
-def _clearest(labels: Sequence[str], cells: dict[tuple[int, int], tuple[float, float]], axis: int) -> list[str]:
+def _clearest(labels: Sequence[str], errors: dict[tuple[int, int], tuple[float, float]], axis: int) -> list[str]:
     """Values that are drawn: of many those of the cells with the strongest evidence, `axis` their rows or columns."""
     if len(labels) <= _MOST_VALUES:
         return list(labels)
-    strongest = sorted(cells, key=lambda place: (cells[place][1], -abs(cells[place][0])))
+    strongest = sorted(errors, key=lambda place: (errors[place][1], -abs(errors[place][0])))
     shown = list(dict.fromkeys(place[axis] for place in strongest))[:_MOST_VALUES]
     return [labels[i] for i in sorted(shown)]
 
@@ -292,9 +293,9 @@ def errors_svg(classes: ClassFindings, width: float) -> str:
     return drawn(lambda: _errors(classes, width))
 
 
-def pairs_svg(table: ConfusionTable, width: float) -> str:
+def pairs_svg(confusions: ConfusionTable, width: float) -> str:
     """Evidence of each pair of predicted and actual class as a square, as an SVG element."""
-    return drawn(lambda: _pairs(table, width))
+    return drawn(lambda: _pairs(confusions, width))
 
 
 def _errors(classes: ClassFindings, width: float) -> Figure:
@@ -323,32 +324,34 @@ def _colour(each: Question, names: Collection[str]) -> str:
     return {"too high": "high", "too low": "low"}.get(each.direction or "", "curve")
 
 
-def _sticks(ax: Axes, places: list[int], of: list[Question], colour: str, thick: float) -> None:
+def _sticks(ax: Axes, places: list[int], questions: list[Question], colour: str, thick: float) -> None:
     """Intervals as one line with gaps, however many there are, and the errors themselves as dots."""
     if not places:
         return
-    have = [(i, each.bias_interval) for i, each in zip(places, of, strict=True) if each.bias_interval is not None]
+    have = [
+        (i, each.bias_interval) for i, each in zip(places, questions, strict=True) if each.bias_interval is not None
+    ]
     if have:
         x, y = np.array([(i, end) for i, interval in have for end in (*interval, np.nan)]).T
         ax.plot(x, y, color=colour, lw=thick, alpha=0.75, solid_capstyle="butt")
-    middle = [each.rate - each.mean_prediction for each in of]
+    middle = [each.rate - each.mean_prediction for each in questions]
     ax.plot(places, middle, ls="", marker="o", ms=min(4.0, thick + 0.6), color=COLOURS["ink"], mew=0)
 
 
-def _pairs(table: ConfusionTable, width: float) -> Figure:
-    m = len(table.names)
+def _pairs(confusions: ConfusionTable, width: float) -> Figure:
+    m = len(confusions.names)
     fig = Figure(figsize=(width, width), layout="constrained")
     ax = fig.add_subplot()
     side = 50.0 * width / max(m, 4)  # points that one class has room for
     for colour, more in (("high", False), ("low", True)):
-        predicted, true = np.nonzero(table.evidence >= _LEAST if more else table.evidence <= -_LEAST)
-        share = np.sqrt(np.minimum(np.abs(table.evidence[predicted, true]), _MOST) / _MOST)
+        predicted, true = np.nonzero(confusions.evidence >= _LEAST if more else confusions.evidence <= -_LEAST)
+        share = np.sqrt(np.minimum(np.abs(confusions.evidence[predicted, true]), _MOST) / _MOST)
         ax.scatter(true, predicted, (0.95 * side * share) ** 2, color=COLOURS[colour], marker="s", lw=0)
     ax.plot([-0.5, m - 0.5], [-0.5, m - 0.5], color=COLOURS["muted"], lw=0.8, dashes=(4, 3), zorder=0)
     ax.set_xlim(-0.5, m - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
-    _name(ax, "x", list(table.names), m)
-    _name(ax, "y", list(table.names), m)
+    _name(ax, "x", list(confusions.names), m)
+    _name(ax, "y", list(confusions.names), m)
     ax.set_xlabel("was")
     ax.set_ylabel("was called")
     return fig

@@ -14,28 +14,11 @@ import numpy as np
 
 from calibrant.door.ends import at_least, confidence, outwards
 from calibrant.door.values import counted, known_rows
-from calibrant.findings.actions import code, what_to_do
+from calibrant.findings import word_catalogue as say
+from calibrant.findings.action_catalogue import code, what_to_do
 from calibrant.findings.catalogue import sentences, standing
 from calibrant.findings.decision import has_draws, rejected
 from calibrant.findings.results import Audit
-from calibrant.findings.words import (
-    NO_REGION,
-    NOT_TESTED,
-    enough,
-    number,
-    percent,
-    periods_in_words,
-    proved,
-    rate,
-    repeats,
-    segment_in_words,
-    segment_intervals,
-    segment_name,
-    segments_sorted,
-    sentence,
-    unit,
-    whole,
-)
 from calibrant.inference.bounds.gate import proved_by
 from calibrant.report.frame import heights, limits, place, probability
 
@@ -105,9 +88,9 @@ def _of_audit(audit: Audit, console: Page, pictures: Sequence[str], *, everythin
     if everything:
         _agreement(audit, console)
     else:
-        _foot(console, "--all shows the measures, the tests, the ranges that err, and what they prove of one another.")
+        _foot(console, say.ALL_SHOWS)
     if audit.seed is not None and has_draws(audit):  # else no seed is taken
-        _foot(console, repeats(audit.seed))
+        _foot(console, say.repeats(audit.seed))
 
 
 def _numbers(audit: Audit, console: Page) -> None:
@@ -119,9 +102,9 @@ def _numbers(audit: Audit, console: Page) -> None:
         table.add_row(measure.shown, f"{measure.title}{_settings(measure.parameters)}. {means}")
     console.print(table)
 
-    _heading(console, "Where it errs (by the averaged map)")
+    _heading(console, say.WHERE_IT_ERRS)
     if not audit.regions:
-        console.print(NO_REGION)
+        console.print(say.NO_REGION)
     for region in audit.regions:
         _say(console, f"- {region.summary()}", indent="  ")
 
@@ -156,9 +139,9 @@ def _parts(audit: Audit, console: Page) -> None:
     """Segments, periods and classes."""
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}")
-        _say(console, segments_sorted(audit.level, chance=audit.segments_tested))
+        _say(console, say.segments_sorted(audit.level, chance=audit.segments_tested))
         if audit.segments_tested:
-            _say(console, segment_intervals(audit.level))
+            _say(console, say.segment_intervals(audit.level))
         for segment in audit.segments[:_SHOWN]:
             _say(console, f"- {_segment(segment, chance=audit.segments_tested)}", indent="  ")
     if audit.found_segments is not None:
@@ -167,12 +150,10 @@ def _parts(audit: Audit, console: Page) -> None:
             _say(console, line, indent="  ")
     if audit.periods:
         _heading(console, "Drift")
-        _say(console, periods_in_words(audit.periods))
+        _say(console, say.periods_in_words(audit.periods))
         if len(audit.periods) > _SHOWN:
             every = -(-len(audit.periods) // _SHOWN)
-            console.print(
-                f"Of {len(audit.periods):,} periods one in {every} is shown, and the first with enough evidence."
-            )
+            console.print(say.SOME_PERIODS.format(n=len(audit.periods), every=every))
         console.print(_periods(audit.periods))
 
     if audit.classes is not None:
@@ -182,9 +163,7 @@ def _parts(audit: Audit, console: Page) -> None:
         console.print(_questions(audit.classes))
         left = len(audit.classes.questions) - len(shown_first(audit.classes))
         if left > 0:
-            console.print(
-                f"{counted(left, 'class is', 'classes are')} not shown here; the HTML page and the JSON have all."
-            )
+            console.print(say.MORE_CLASSES.format(classes=counted(left, "class is", "classes are")))
         for pair in audit.classes.confusions[: _MOST_CLASSES // 4]:
             _say(console, f"- {pair.summary()} (q = {pair.qvalue:.2g})", indent="  ")
 
@@ -192,10 +171,10 @@ def _parts(audit: Audit, console: Page) -> None:
 def _agreement(audit: Audit, console: Page) -> None:
     """The inequalities between the measures."""
     n_hold, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
-    _heading(console, "Do the numbers agree with one another?")
-    _say(console, f"{n_hold} of {n} inequalities between the measures, each a theorem, hold here.")
+    _heading(console, say.AGREEMENT)
+    _say(console, say.INEQUALITIES.format(n_hold=n_hold, n=n))
     for inequality in audit.violations:
-        values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
+        values = f"{say.number(inequality.left_value)} <= {say.number(inequality.right_value)}"
         _say(console, f"FAILS  {values}  {inequality.words}", indent=" " * 7)
 
 
@@ -217,20 +196,20 @@ def _of_comparison(comparison: Comparison, console: Page, pictures: Sequence[str
         _code(console, audit)
     _premises(console, comparison.premises)
     if comparison.seed is not None and uses_seed(comparison):
-        _foot(console, repeats(comparison.seed))
+        _foot(console, say.repeats(comparison.seed))
 
 
 def _segment(segment: Segment, chance: bool) -> str:
-    distance = proved(*segment.lower_distance_bracket)[0]
+    distance = say.proved(*segment.lower_distance_bracket)[0]
     if not chance or segment.bias_interval is None:
-        name, rows = segment_name(segment), known_rows(segment.n_rows, segment.n_unknown)
-        why_not = f"; {NOT_TESTED}" if chance else ""
+        name, rows = say.segment_name(segment), known_rows(segment.n_rows, segment.n_unknown)
+        why_not = f"; {say.NOT_TESTED}" if chance else ""
         return f"{name}: distance {distance}, {rows}; outcome minus prediction {segment.bias:+.4f}{why_not}"
     rows = known_rows(segment.n_rows, segment.n_unknown)
-    where = f", {segment_in_words(segment)}" if segment.reject else ""
+    where = f", {say.segment_in_words(segment)}" if segment.reject else ""
     least, most = outwards(*segment.bias_interval, signed=True)
     return (
-        f"{segment_name(segment)}: distance {distance}, {rows}, q = {segment.qvalue:.2g}"
+        f"{say.segment_name(segment)}: distance {distance}, {rows}, q = {segment.qvalue:.2g}"
         f"{where}; outcome minus prediction {segment.bias:+.4f} [{least}, {most}]"
     )
 
@@ -245,11 +224,10 @@ def some_periods(periods: Sequence[Period]) -> list[Period]:
 def _periods(periods: Sequence[Period]) -> Table:
     table = Table(("period", "rows", "rate", "predicted", "evidence so far"), right=range(1, 5))
     for period in some_periods(periods):
-        mark = ", enough" if enough(period.reading) else ""
-        rate, mean = percent(period.base_rate), percent(period.mean_prediction)
-        table.add_row(
-            str(period.period), whole(period.n_rows), rate, mean, f"{at_least(period.reading.evalue, 3)}{mark}"
-        )
+        mark = ", enough" if say.enough(period.reading) else ""
+        rates = map(say.percent, (period.base_rate, period.mean_prediction))
+        evidence = at_least(period.reading.evalue, 3)
+        table.add_row(str(period.period), say.whole(period.n_rows), *rates, f"{evidence}{mark}")
     return table
 
 
@@ -258,7 +236,7 @@ def _methods(advice: Advice) -> Table:
     for score in advice.scores:
         mark = " <- chosen" if score.method == advice.chosen else ""
         name = score.method.replace("_", " ") + mark
-        table.add_row(name, number(score.lower_calibration_distance), f"{score.brier:.4f}", f"{score.log:.4f}")
+        table.add_row(name, say.number(score.lower_calibration_distance), f"{score.brier:.4f}", f"{score.log:.4f}")
     return table
 
 
@@ -276,10 +254,10 @@ def _questions(classes: ClassFindings) -> Table:
         q = "" if each.qvalue is None else f"{each.qvalue:.2g}"
         table.add_row(
             each.name,
-            number(each.lower_calibration_distance),
-            number(each.smooth_calibration_error),
-            rate(each.rate),
-            rate(each.mean_prediction),
+            say.number(each.lower_calibration_distance),
+            say.number(each.smooth_calibration_error),
+            say.rate(each.rate),
+            say.rate(each.mean_prediction),
             f"{each.pvalue:.2g}",
             q,
         )
@@ -294,7 +272,7 @@ def beside_the_answer(tested: str, audit: Audit) -> str:
 
 def reality(audit: Audit) -> list[str]:
     """Sentences of the bounds and the band."""
-    sentences = [sentence(proved_by(audit.gate, alone=True))] if audit.gate else []
+    sentences = [say.sentence(proved_by(audit.gate, alone=True))] if audit.gate else []
     if audit.reliability.no_band is not None and not audit.rates:
         sentences.append(f"There is no band: {audit.reliability.no_band}.")
     return sentences
@@ -303,21 +281,21 @@ def reality(audit: Audit) -> list[str]:
 def facts(audit: Audit) -> str:
     """Facts about the rows, in a sentence."""
     unknown = 0 if audit.followed is None else audit.followed.n_unknown
-    rows = known_rows(audit.n_rows, unknown) if unknown else counted(audit.n_rows, unit(trials=audit.trials))
+    rows = known_rows(audit.n_rows, unknown) if unknown else counted(audit.n_rows, say.unit(trials=audit.trials))
     # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
     equal = audit.rates or not audit.weighted
-    worth = "" if equal else f" (as good as {whole(audit.effective_rows)} equal rows)"
+    worth = "" if equal else f" (as good as {say.whole(audit.effective_rows)} equal rows)"
     weights = f", weighted{worth}" if audit.weighted else ""
     if audit.sampling_fractions is not None:
         without, events = audit.sampling_fractions
-        kept = f"{without:.3g} of rows without the event were kept, {events:.3g} of those with it"
+        kept = say.SAMPLED.format(without=without, events=events)
         seen = "" if audit.fractions_given else ", as the weights say"
         weights = f", sampled by outcome{worth}: {kept}{seen}"
-    top, means = "", f"base rate {rate(audit.base_rate)}, mean prediction {rate(audit.mean_prediction)}"
+    top, means = "", f"base rate {say.rate(audit.base_rate)}, mean prediction {say.rate(audit.mean_prediction)}"
     if audit.classes is not None:
         classes = counted(audit.classes.n_classes, "class", "classes")
-        top = f"{classes}; but for the section on classes, all is about each row's most probable one. "
-        means = f"it is right in {rate(audit.base_rate)}, and predicted with {rate(audit.mean_prediction)} on average"
+        top = say.OF_TOP_LABEL.format(classes=classes)
+        means = say.TOP_RATES.format(right=say.rate(audit.base_rate), mean=say.rate(audit.mean_prediction))
     values = counted(audit.n_distinct, "distinct prediction")
     if audit.n_cells is not None:
         values = f"pooled into {counted(audit.n_cells, 'cell')} of predictions"
@@ -542,7 +520,7 @@ class Grid:
     """Letters in rows and columns, over a range of predictions and one of outcomes."""
 
     def __init__(
-        self, columns: int, axis: Axis, across: tuple[float, float], up: tuple[float, float], labels: list[str]
+        self, columns: int, axis: Axis, across: tuple[float, float], up: tuple[float, float], labels: Sequence[str]
     ) -> None:
         self.axis, self.ends, self.labels = axis, across, labels
         self.across, self.up = (place(each, axis) for each in (across, up))
@@ -630,7 +608,7 @@ def _labels(bottom: float, top: float, axis: Axis) -> list[str]:
     """The upper end, the middle and the lower end, as wide as one another."""
     if axis == "log-odds":
         middle = float(probability(place([bottom, top], axis).mean(), axis))
-        labels = [rate(each) for each in (top, middle, bottom)]
+        labels = [say.rate(each) for each in (top, middle, bottom)]
         return [f"{each:>{max(map(len, labels))}}" for each in labels]
     digits = 1 - int(np.floor(np.log10(top - bottom)))
     labels = [f"{value:.{digits}f}" for value in (top, 0.5 * (top + bottom), bottom)]

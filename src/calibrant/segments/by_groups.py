@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.special import logsumexp
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
+from calibrant.door.special import logsumexp
 from calibrant.inference.testing import components
 from calibrant.inference.testing import group_evidence as evidence
 from calibrant.inference.testing.components import chernoff
@@ -51,11 +51,9 @@ from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.threads import in_blocks
 
 _AT_ONCE = 64  # resamples
+# So many equal groups a range of predictions is worth whose rows have signs: measured, not derived.
+# Less than what tests ask, which look at each range by itself (docs/found-segments.md).
 _LEAST_ALIKE = 5.0
-"""So many equal groups a range of predictions is worth whose rows have signs: measured, not derived.
-
-Less than what tests ask, which look at each range by itself (docs/found-segments.md).
-"""
 _SHARES = 2.0 * np.array(evidence.LOG_SHARES)
 
 

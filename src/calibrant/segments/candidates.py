@@ -19,12 +19,12 @@ from calibrant.door.values import counted
 from calibrant.kernels import excursions as kernel
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import LEAST_GROUPS
-from calibrant.segments.features import Feature
+from calibrant.segments.features import AnyFeature, Feature
 from calibrant.segments.request import MOST_SEGMENTS
 
+# Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
+# which depends on the order of a sum.
 LEAST_INFORMATION = 1.0 - 1e-9
-"""Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
-which depends on the order of a sum."""
 _MOST_DRAWN = 3_000_000_000  # bytes of outcomes redrawn with their weights, for each processor
 _MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
 _LEAST = 1e-40  # prediction
@@ -132,6 +132,12 @@ class FollowedRows:
         """Number of groups; None where there are none."""
         return None if self.group is None else int(np.unique(self.group).size)
 
+    @property
+    def content(self) -> tuple[list[IntArray], FloatArray, FloatArray]:
+        """Codes of all rows, which of them a segment counts, and their information."""
+        p = self.prediction
+        return self.codes, ((p > 0.0) & (p < 1.0)).astype(np.float64), p * (1.0 - p)
+
     def of(self, candidates: SegmentCandidates) -> tuple[IntArray, IntArray | None]:
         """Rows of each segment, and groups with rows there."""
         n = np.zeros((2, len(candidates)), np.int64)
@@ -182,26 +188,16 @@ def _in_order_of_cells(cell: IntArray, n_cells: int) -> tuple[npt.NDArray[np.int
 
 
 def form(
-    units: FeatureLots,
-    features: Sequence[Feature],
-    max_depth: int,
-    min_rows: int,
-    followed: FollowedRows | None = None,
+    units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int, followed: FollowedRows | None = None
 ) -> SegmentCandidates:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 
     Rows that were `followed` say how many they hold. The first is that of all rows. Raises InputError if there are
     none, or too many.
     """
-    v, count = units.prediction, units.count
-    information = count * v * (1.0 - v)
-    codes: IntArray | list[IntArray] = units.codes
-    size, holds = count, information
-    if followed is not None:
-        p = followed.prediction
-        inside = (p > 0.0) & (p < 1.0)
-        codes, size, holds = followed.codes, inside.astype(np.float64), p * (1.0 - p)
-    sizes = [len(each.labels) for each in features]
+    v = units.prediction
+    information = units.count * v * (1.0 - v)
+    codes, size, holds = (units.codes, units.count, information) if followed is None else followed.content
     sets = list(chain.from_iterable(combinations(range(len(features)), depth) for depth in range(max_depth + 1)))
     _refuse_size(units, float(size.sum()), float(information.sum()), len(sets), min_rows)
     rows_of: dict[tuple[int, ...], FloatArray] = {}
@@ -213,22 +209,17 @@ def form(
     place, n_few_groups, few = 0, 0, False
     of_groups = np.argsort(np.zeros(0) if units.group is None else units.group, kind="stable")
     for members in sets:
-        shape = tuple(sizes[i] for i in members)
+        shape = shape_of(features, members)
         n_cells = math.prod(shape)
-        if n_cells > 100 * MOST_SEGMENTS:
-            raise too_many()
-        cell = cell_of([units.codes[i] for i in members], shape, v.size)
-        every = cell if followed is None else cell_of([codes[i] for i in members], shape, size.size)
+        cell = _cells_of_set(units.codes, members, shape, v.size)
+        every = cell if followed is None else _cells_of_set(codes, members, shape, size.size)
         rows = np.asarray(np.bincount(every, size, n_cells), np.float64)
         enough = (rows >= min_rows) & (np.bincount(every, holds, n_cells) >= LEAST_INFORMATION)
         rows_of[members] = rows.reshape(shape)
         enough &= refines(rows_of, members)
         if followed is not None:
             told = np.bincount(cell, information, n_cells) >= LEAST_INFORMATION
-            few_known += [
-                " and ".join(features[i].labels[code] for i, code in zip(members, each, strict=True))
-                for each in values_of(np.flatnonzero(enough & ~told), shape)
-            ]
+            few_known += _names_of(features, members, np.flatnonzero(enough & ~told), shape)
             enough &= told
         if units.group is not None:
             many = in_many_groups(units, of_groups, cell[of_groups], n_cells)
@@ -279,8 +270,8 @@ def weightless(
     of, names = [each.code for each in features], list[str]()
     silent_in: dict[tuple[int, ...], npt.NDArray[np.bool_]] = {}
     for members in chain.from_iterable(combinations(range(len(features)), depth + 1) for depth in range(max_depth)):
-        shape = tuple(len(features[i].labels) for i in members)
-        cell = cell_of([of[i] for i in members], shape, rows.y_prob.size)
+        shape = shape_of(features, members)
+        cell = _cells_of_set(of, members, shape, rows.y_prob.size)
         count, weight = (np.bincount(cell, each, math.prod(shape)) for each in (rows.count, rows.count * rows.mask))
         silent = (weight == 0.0).reshape(shape)
         known = np.zeros(shape, np.bool_)
@@ -289,9 +280,8 @@ def weightless(
                 known |= np.expand_dims(silent_in[coarser], axis)
         silent_in[members] = silent
         numbers = np.flatnonzero((silent & ~known).ravel() & (count >= min_rows))
-        for number, each in zip(numbers, values_of(numbers, shape), strict=True):
-            conditions = (features[i].labels[code] for i, code in zip(members, each, strict=True))
-            names.append(f"{' and '.join(conditions)} ({counted(int(count[number]), 'row')})")
+        for number, name in zip(numbers, _names_of(features, members, numbers, shape), strict=True):
+            names.append(f"{name} ({counted(int(count[number]), 'row')})")
     return tuple(names)
 
 
@@ -325,6 +315,31 @@ def _refuse_size(units: FeatureLots, n_rows: float, information: float, n_sets: 
         )
 
 
+def shape_of(features: Sequence[AnyFeature], members: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers of values of a set of features; raises InputError if they make too many combinations."""
+    shape = tuple(len(features[i].labels) for i in members)
+    if math.prod(shape) > 100 * MOST_SEGMENTS:
+        raise too_many()
+    return shape
+
+
+def _cells_of_set(
+    codes: IntArray | Sequence[IntArray], members: tuple[int, ...], shape: tuple[int, ...], n_rows: int
+) -> IntArray:
+    """Number of each row's combination of values of a set of features."""
+    return cell_of([codes[i] for i in members], shape, n_rows)
+
+
+def _names_of(
+    features: Sequence[AnyFeature], members: tuple[int, ...], numbers: IntArray, shape: tuple[int, ...]
+) -> list[str]:
+    """Conditions of these combinations of a set's values, in words."""
+    return [
+        " and ".join(features[i].labels[code] for i, code in zip(members, each, strict=True))
+        for each in values_of(numbers, shape)
+    ]
+
+
 def values_of(numbers: IntArray, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Values of features, by code, of these combinations of a set's values."""
     return [tuple(int(code) for code in np.unravel_index(each, shape)) if shape else () for each in numbers]
@@ -351,11 +366,11 @@ def each_set(
         members, last = candidates.chosen[first], first
         while last < len(candidates) and candidates.chosen[last] == members:
             last += 1
-        shape = tuple(len(candidates.features[i].labels) for i in members)
+        shape = shape_of(candidates.features, members)
         values = np.array(candidates.values[first:last], np.int64).reshape(last - first, len(members))
         number = np.full(math.prod(shape), -1)
         number[np.ravel_multi_index(tuple(values.T), shape) if members else [0]] = np.arange(last - first)
-        of = number[cell_of([codes[i] for i in members], shape, size)]
+        of = number[_cells_of_set(codes, members, shape, size)]
         inside = np.flatnonzero(of >= 0)
         yield first, last - first, inside, of[inside]
         first = last
@@ -384,9 +399,9 @@ def summed(of_groups: sparse.csr_array) -> FloatArray:
     return np.asarray(of_groups.sum(axis=1), np.float64).ravel()
 
 
-def squared(of_groups: sparse.csr_array, others: sparse.csr_array | None = None) -> FloatArray:
+def squared(of_groups: sparse.csr_array, factors: sparse.csr_array | None = None) -> FloatArray:
     """Sums over the groups of the squares, or of products with others."""
-    return summed(of_groups.multiply(of_groups if others is None else others))
+    return summed(of_groups.multiply(of_groups if factors is None else factors))
 
 
 def effective_number(total: FloatArray, squares: FloatArray) -> FloatArray:

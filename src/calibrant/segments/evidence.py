@@ -18,15 +18,15 @@ from calibrant.segments.candidates import FeatureLots, SegmentCandidates, each_s
 from calibrant.sketch.cells import rounding_of_plain_sums
 from calibrant.threads import in_blocks
 
+# Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets half
+# of the end's share of the error.
 STRETCH = 2.0 * math.log(8.0)
-"""Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
-half of the end's share of the error."""
 
 
+# Units whose events are drawn at a time: with what is kept of each segment they stay in the processor's cache.
 _SLAB = 2048
-"""Units whose events are drawn at a time: with what is kept of each segment they stay in the processor's cache."""
+# Units by which a segment is to advance at a time, on average: what is kept of it is read and written each time.
 _ADVANCE = 32
-"""Units by which a segment is to advance at a time, on average: what is kept of it is read and written each time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,9 +101,9 @@ def search(
     )
 
 
-def spare(draws: int, level: float) -> int:
+def spare(n_draws: int, level: float) -> int:
     """Number of redraws that may be as extreme as the outcomes where the p-value is at most the level."""
-    return max(0, math.floor(level * draws * (1.0 + 1e-12)) - 1)
+    return max(0, math.floor(level * n_draws * (1.0 + 1e-12)) - 1)
 
 
 def stepped_down(scores: FloatArray) -> FloatArray:
@@ -139,8 +139,8 @@ def scored(units: FeatureLots, candidates: SegmentCandidates, prediction: FloatA
     return np.asarray(out[:, 0], np.float64)
 
 
+# Of the error, for tests of 1, 2, 4 and 8 intervals of predictions.
 SHARES = 0.9, 0.05, 0.03, 0.02
-"""Of the error, for tests of 1, 2, 4 and 8 intervals of predictions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -389,8 +389,8 @@ def holm(pvalues: FloatArray, share: FloatArray | None = None) -> FloatArray:
 
 _STEPS = 2048  # to 1, of the means that are looked at
 _AT_ONCE = 16
+# Stakes for draws that vary as much as they can, and for those that do so a half, a quarter, ... as much.
 _BETS = 2.0 ** np.arange(12)
-"""Stakes for draws that vary as much as they can, and for those that do so a half, a quarter, ... as much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

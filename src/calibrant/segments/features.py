@@ -26,12 +26,11 @@ from calibrant.door.coding import (
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
+from calibrant.segments import catalogue as say
 from calibrant.segments.request import Search
 from calibrant.tables.features import LONG, LONG_DECIMALS, SHORT, TELLING, TIMES, Featured
 
 T = TypeVar("T")
-MISSING = "is missing in every row"
-OUTCOME = "is the outcome itself, row by row; errors are to be explained without"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +43,7 @@ class Feature:
 
 
 def read_features(
-    columns: Mapping[str, Any],
-    rows: Mapping[str, FloatArray | None],
-    search: Search,
+    columns: Mapping[str, Any], rows: Mapping[str, FloatArray | None], search: Search
 ) -> tuple[list[Feature], dict[str, str]]:
     """Codes of columns of Arrow, and why others were left out; one that the user named is refused instead.
 
@@ -106,8 +103,7 @@ def each_or_left_out(
             left_out[name] = problem.problem.removeprefix(f"{name!r} ")
     if not results:
         why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:5])
-        missing = f"are missing: no column except outcomes and predictions can be used. {why}"
-        raise InputError(search.option, missing.rstrip())
+        raise InputError(search.option, say.NO_COLUMNS.format(why=why).rstrip())
     return results, left_out
 
 
@@ -127,16 +123,16 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], sear
         values = _numbers(name, column)
         for argument, other in rows.items():
             if other is not None and np.array_equal(values, other):
-                raise unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
+                raise unusable(name, say.COPY.format(argument=argument))
         code, labels = _ranges(name, values, search.n_bins)
         _refuse_outcome(name, values, rows["y_true"])
     elif types.is_boolean(column.type) or _is_text(column.type):
         code, labels = _categories(name, column, search, most)
         _refuse_outcome(name, np.asarray(code, np.float64), rows["y_true"])
     elif types.is_null(column.type):
-        raise unusable(name, MISSING)
+        raise unusable(name, say.MISSING)
     else:
-        raise unusable(name, f"holds {column.type}; numbers, texts or truth values are needed")
+        raise unusable(name, say.OTHER_TYPE.format(type=column.type))
     return _told_apart(name, code, labels)
 
 
@@ -155,10 +151,10 @@ def _numbers(name: str, column: Any) -> FloatArray:
     return np.asarray(values, np.float64) + 0.0  # minus zero as zero
 
 
-def _told_apart(name: str, code: IntArray, labels: tuple[str, ...]) -> Feature:
+def _told_apart(name: str, code: IntArray, labels: Sequence[str]) -> Feature:
     if len(labels) < 2:
         raise constant(name, labels)
-    return Feature(name, code, labels)
+    return Feature(name, code, tuple(labels))
 
 
 def _days(column: Any) -> FloatArray:
@@ -197,7 +193,7 @@ def _refuse_outcome(name: str, values: FloatArray, outcome: FloatArray | None) -
     if outcome.size < TELLING or np.isnan(values).any():
         return
     if is_outcome(values, outcome):
-        raise unusable(name, OUTCOME)
+        raise unusable(name, say.OUTCOME)
 
 
 def unusable(name: str, why: str) -> InputError:
@@ -207,7 +203,7 @@ def unusable(name: str, why: str) -> InputError:
 
 def constant(name: str, labels: Sequence[str]) -> InputError:
     """The problem of a feature that tells no rows apart."""
-    return unusable(name, f"has the same value in every row ({labels[0]})")
+    return unusable(name, say.CONSTANT.format(value=labels[0]))
 
 
 def _copying(column: Any) -> dict[str, bool]:
@@ -218,7 +214,7 @@ def _ranges(name: str, values: FloatArray, n_bins: int, *, days: bool = False) -
     """Numbers, or days, of few values one by one, of more in ranges that hold about as many rows each."""
     numbers = np.sort(values[~np.isnan(values)])
     if not numbers.size:
-        raise unusable(name, MISSING)
+        raise unusable(name, say.MISSING)
     new = np.flatnonzero(numbers[1:] != numbers[:-1])
     if new.size < n_bins:
         single = numbers[np.append(new, numbers.size - 1)]
@@ -262,12 +258,11 @@ def most_frequent(
     """
     order = by_frequency(values, counts)
     if not order:
-        raise unusable(name, MISSING)
+        raise unusable(name, say.MISSING)
     rest = 0
     if len(order) > search.n_bins:
         if counts[order[0]] < search.min_rows:
-            few = f"holds {len(order):,} different values, none of them in {search.min_rows:,} rows"
-            raise unusable(name, f"{few}: group them into fewer, or leave it out")
+            raise unusable(name, say.TOO_MANY_VALUES.format(n=len(order), rows=search.min_rows))
         own = max(search.n_bins - 1, min(most, int((counts >= search.min_rows).sum())))
         rest = len(order) - own
         order = order[:own]
@@ -276,14 +271,14 @@ def most_frequent(
 
 
 def coded(
-    kind: Kind, name: str, known: Sequence[Any], labels: Sequence[str], *, missing: bool
+    kind: Kind, name: str, values: Sequence[Any], labels: Sequence[str], *, missing: bool
 ) -> tuple[Coding, list[str]]:
     """Coding of values, and each code as a condition in words; missing values have a code only if there are any."""
-    return Coding(kind, tuple(known), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]
+    return Coding(kind, tuple(values), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]
 
 
+# Categories, the rows of each, and those without one.
 Values = tuple[list[Any], IntArray, int]
-"""Categories, the rows of each, and those without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +288,9 @@ class LazyFeature:
     name: str
     labels: tuple[str, ...]
     coding: Coding
+
+
+AnyFeature = Feature | LazyFeature
 
 
 def lazy_features(table: Featured, names: Sequence[str], search: Search) -> tuple[list[LazyFeature], dict[str, str]]:
@@ -325,7 +323,7 @@ def _lazy_feature(
     if len(labels) < 2:
         raise constant(name, labels)
     if len(labels) == 2 and not n_missing and table.is_outcome(name, coding):
-        raise unusable(name, OUTCOME)
+        raise unusable(name, say.OUTCOME)
     return LazyFeature(name, tuple(labels), coding)
 
 

@@ -20,6 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted, known_rows
 from calibrant.inference.bounds.gate import GateResult, asked, calibration_gate, calibration_gate_on_sample
 from calibrant.kernels import sketching
+from calibrant.segments import catalogue as say
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import (
     FollowedRows,
@@ -33,7 +34,6 @@ from calibrant.segments.candidates import (
 from calibrant.segments.evidence import Totals, totals_of
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, Search
-from calibrant.segments.results import few_known_in_words, weightless_in_words
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
 from calibrant.segments.sums import RESOLUTION, CellBlock, Summed, TailSearch, summed_again, summed_to_search
 from calibrant.tables.table import Table
@@ -77,12 +77,7 @@ class OfRows:
 
     @classmethod
     def read(
-        cls,
-        table: Table,
-        names: Mapping[str, str],
-        searchable: tuple[str, ...],
-        search: Search,
-        most: float | None,
+        cls, table: Table, names: Mapping[str, str], searchable: tuple[str, ...], search: Search, most: float | None
     ) -> OfRows:
         """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
         read = read_to_search(table, names, searchable, search)
@@ -132,22 +127,22 @@ class OfRows:
             return ends_at_knots(self._at_knots, miss)
         return self.totals.population_intervals(2.0 * len(self.candidates) * miss, self.max_weight)
 
-    def called_off(self, request: Search) -> list[CalledOff]:
+    def called_off(self, search: Search) -> list[CalledOff]:
         """Segments that `find_segments` flags in these rows. InputError if nothing can be tested."""
         of = self.rows, self.features
-        if request.n_resamples > _FEW and request.level >= LEAST_LEVEL * (1 + request.n_resamples) / (1 + _FEW):
+        if search.n_resamples > _FEW and search.level >= LEAST_LEVEL * (1 + search.n_resamples) / (1 + _FEW):
             # The first of the same redraws: where so many are as extreme, no others make the smallest p-value as small.
-            _, _, search = searched(*of, replace(request, n_resamples=_FEW), self.followed)
-            if search.pvalue.min() * (1 + _FEW) / (1 + request.n_resamples) > request.level:
+            _, _, evidence = searched(*of, replace(search, n_resamples=_FEW), self.followed)
+            if evidence.pvalue.min() * (1 + _FEW) / (1 + search.n_resamples) > search.level:
                 return []
-        units, candidates, search = searched(*of, request, self.followed)
+        units, candidates, evidence = searched(*of, search, self.followed)
         number, segments = _numbers(self.candidates), []
-        for i in _beyond_noise(candidates, search.pvalue, request.level):
-            at, (direction, span) = number[candidates.chosen[i], candidates.values[i]], search.direction(i)
+        for i in _beyond_noise(candidates, evidence.pvalue, search.level):
+            at, (direction, span) = number[candidates.chosen[i], candidates.values[i]], evidence.direction(i)
             first, last = candidates.ends[i]
             v = units.prediction[candidates.order[[first, last - 1]]]
             other = (self.totals.bias[at] > 0.0) != (direction == "too low")
-            segments.append(CalledOff(at, bool(other or span != tuple(v)), partial(_smaller, search, i)))
+            segments.append(CalledOff(at, bool(other or span != tuple(v)), partial(_smaller, evidence, i)))
         return segments
 
     def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:
@@ -221,16 +216,16 @@ class OfSums:
         """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
         return self.totals.population_intervals(2.0 * len(self.summed) * miss)
 
-    def called_off(self, request: Search) -> list[CalledOff]:
+    def called_off(self, search: Search) -> list[CalledOff]:
         """Segments that `find_segments` flags in these sums. InputError if nothing can be tested."""
-        candidates = summed_again(self.blocks, self.features, request)
-        search = TailSearch.of(candidates, float(request.level))
+        candidates = summed_again(self.blocks, self.features, search)
+        evidence = TailSearch.of(candidates, float(search.level))
         number, segments = _numbers(self.summed), []
-        for i in _beyond_noise(candidates, search.pvalue, request.level):
+        for i in _beyond_noise(candidates, evidence.pvalue, search.level):
             at = number[candidates.chosen[i], candidates.values[i]]
-            other = (self.totals.bias[at] > 0.0) != search.low_side[i]
-            in_part = bool(other or search.where[i] != (0.0, 1.0))
-            segments.append(CalledOff(at, in_part, partial(float, search.pvalue[i])))
+            other = (self.totals.bias[at] > 0.0) != evidence.low_side[i]
+            in_part = bool(other or evidence.where[i] != (0.0, 1.0))
+            segments.append(CalledOff(at, in_part, partial(float, evidence.pvalue[i])))
         return segments
 
     def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:
@@ -253,11 +248,7 @@ def _smaller(search: ByRows | ByGroups, i: int) -> float:
 
 
 def read_to_bound(
-    table: Table,
-    names: Mapping[str, str],
-    search: Search,
-    *,
-    max_weight: float | None = None,
+    table: Table, names: Mapping[str, str], search: Search, *, max_weight: float | None = None
 ) -> OfRows | OfSums:
     """Read or sum a table, and form its segments."""
     search = replace(search, option="find", any_prediction=True)
@@ -318,7 +309,7 @@ class BoundedSegment(Result):
         proved = in_points(in_short(self.proved, ROUND_FLOOR))
         least = f", at least {proved} in the population" if self.proved > 0.0 else ""
         mean = f"{in_points(in_short(abs(self.bias)))} {way} on these rows{least}"
-        error = f"off in a part of their range, on average {mean}" if self.in_part else mean
+        error = say.PART_OFF.format(mean=mean) if self.in_part else mean
         return f"{self.name}: predictions are {error} ({rows}, p = {self.pvalue:.2g})"
 
 
@@ -396,28 +387,25 @@ class BoundedSegments(Result):
         most = min(self.max_depth, len(self.features))
         made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
         made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
-        made += f" ({few_known_in_words(self.few_known)})" if self.few_known else ""
-        made += f" ({weightless_in_words(self.weightless)})" if self.weightless else ""
+        made += f" ({say.few_known_in_words(self.few_known)})" if self.few_known else ""
+        made += f" ({say.weightless_in_words(self.weightless)})" if self.weightless else ""
         of, limit = f"{counted(self.n_tested, 'segment')} {made}", in_points(asked(self.max_distance))
         if self.verdict == "beyond":
-            be = "is" if self.n_beyond == 1 else "are"
-            verdict = f"beyond {limit}: {self.n_beyond:,} of {of} {be} proved so"
+            verdict = f"beyond {limit}: {self.n_beyond:,} of {of} {say.be(self.n_beyond)} proved so"
             return f"{verdict}. {_told(self.beyond, self.n_beyond)}"
         if self.verdict == "undecided":
             verdict = f"undecided about {limit}: none of {of} is proved beyond it"
             if self.untested is not None:
-                return f"{verdict}, and none can be tested: {self.untested}"
-            be = "is" if self.n_undecided == 1 else "are"
-            off = f"{self.n_undecided:,} {be} off by more than noise and not proved within"
+                return say.UNTESTED.format(verdict=verdict, why=self.untested)
+            off = say.NOT_WITHIN.format(n=self.n_undecided, be=say.be(self.n_undecided))
             return f"{verdict}, but {off}. {_told(self.undecided, self.n_undecided)}"
         proved = self.largest.proved
         least = in_points(in_short(proved, ROUND_FLOOR))
-        rest = f"; the largest mean error that is proved is {least}, {self.largest.name}"
+        rest = say.LARGEST.format(least=least, name=self.largest.name)
         none = f"none of {of} is proved beyond {limit}{rest if proved > 0.0 else ''}"
         if self.provable >= 1.0:
-            return f"{none}. At least half of these segments are so small that no error could have been proved."
-        size = f"an error below about {in_points(in_short(self.provable))} could not have been proved"
-        return f"{none}. At least half of these segments are so small that {size}."
+            return say.NO_ERROR_PROVED.format(none=none)
+        return say.NONE_BELOW.format(none=none, size=in_points(in_short(self.provable)))
 
 
 def _told(segments: tuple[BoundedSegment, ...], n: int) -> str:
@@ -542,11 +530,11 @@ def _times(bias: FloatArray, ends: Ends, within: Ends, i: int, limit: float) -> 
     return max(_LEAST_MORE, root * root)
 
 
+# Of the errors from -1 to 1. Rows between two knots are put on both: this costs power, never level.
 _PARTS = 32
-"""Of the errors from -1 to 1. Rows between two knots are put on both: this costs power, never level."""
 _ODDS = 2.0 ** np.arange(-9, 5)
+# Each has as much of the capital: large ones win where rows are few, small ones where they are many.
 _STAKES = _ODDS / (1.0 + _ODDS)
-"""Each has as much of the capital: large ones win where rows are few, small ones where they are many."""
 _STEPS = 2048  # to 1, of the means that are looked at
 _AT_ONCE = 1024  # segments
 

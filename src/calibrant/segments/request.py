@@ -12,10 +12,10 @@ from calibrant.door.errors import InputError
 from calibrant.door.request import DEEPEST, MAX_DEPTH, AuditRequest
 
 N_BINS, MIN_ROWS = 10, 50
+# Shares of the level that the two p-values get.
 BY_REDRAWS, BY_TAIL = 0.99, 0.01
-"""Shares of the level that the two p-values get."""
+# At smaller levels the usual number of redraws calls nothing off.
 LEAST_LEVEL = (1.0 + 1e-9) / (BY_REDRAWS * (1.0 + N_RESAMPLES))
-"""At smaller levels the usual number of redraws calls nothing off."""
 _MOST_BINS = 100
 MOST_SEGMENTS = 50_000
 
@@ -107,8 +107,8 @@ def names_of(features: str | Sequence[str] | None, option: str = "features") -> 
     return tuple(features)
 
 
+# Stands for every column where segments are to be found.
 EVERY = ("all",)
-"""Stands for every column where segments are to be found."""
 
 
 def named(find: tuple[str, ...]) -> tuple[str, ...] | None:

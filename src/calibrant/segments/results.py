@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrant.door.coding import pooled
-from calibrant.door.columns import NO_WEIGHT_THERE, FloatArray, IntArray
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval, as_points, at_most, confidence, in_points, in_short
 from calibrant.door.values import Result, counted, known_rows
 from calibrant.inference.testing.result import TestResult
 from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
+from calibrant.segments import catalogue as say
 from calibrant.segments.candidates import FeatureLots, SegmentCandidates
 
 _HIDDEN = 1.5  # times the mean error: the error of a part of the predictions that it hides
@@ -108,15 +109,13 @@ class FoundSegment(Result):
         off = abs(self.bias)
         side = "too low" if self.bias > 0.0 else "too high"
         ends = sorted(abs(end) if side == self._side(end) else -abs(end) for end in self.bias_interval)
-        shown, low, high = in_points(in_short(off)), *(as_points(in_short(end)) for end in ends)
+        shown, least, most = in_points(in_short(off)), *(as_points(in_short(end)) for end in ends)
         if not self.in_part:
-            error = f"predictions are {side} by {shown} on average ({low} to {high})"
+            error = f"predictions are {side} by {shown} on average ({least} to {most})"
         else:
-            where = f"predictions from {self.where[0]:.3g} to {self.where[1]:.3g}"
-            error = (
-                f"{where} are {self.direction} by {in_points(in_short(abs(self.where_bias)))}, "
-                f"those of all its rows {side} by {shown}"
-            )
+            low, high = self.where
+            size = in_points(in_short(abs(self.where_bias)))
+            error = say.IN_PART.format(low=low, high=high, way=self.direction, size=size, side=side, shown=shown)
         groups = "" if self.n_groups is None else f" of {counted(self.n_groups, 'group')}"
         return f"{self.name}: {error}, {known_rows(self.n_rows, self.n_unknown)}{groups}, p = {self.pvalue:.2g}"
 
@@ -209,19 +208,17 @@ class FoundSegments(TestResult):
         most = min(self.max_depth, len(self.features))
         scope = "values of one feature" if most == 1 else f"combinations of up to {most} features"
         rare = pooled(self.features)
-        scope += f"; too rare or many to be looked at one by one: {', '.join(rare)}" if rare else ""
+        scope += say.RARE.format(values=", ".join(rare)) if rare else ""
         if self.summed:
-            return f"{scope}; rows were too many to be read, and were summed by cells of predictions"
+            return scope + say.SUMMED
         few = []
         if self.n_few_groups:
-            few.append(f"{counted(self.n_few_groups, 'combination')} more {_be(self.n_few_groups)} not tested")
+            few.append(f"{counted(self.n_few_groups, 'combination')} more {say.be(self.n_few_groups)} not tested")
         if self.n_by_bound:
-            few.append(
-                f"{self.n_by_bound:,} {_be(self.n_by_bound)} tested by a bound alone, which sees large errors only"
-            )
-        scope += f"; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else ""
-        scope += f"; {few_known_in_words(self.few_known)}" if self.few_known else ""
-        return f"{scope}; {weightless_in_words(self.weightless)}" if self.weightless else scope
+            few.append(say.BY_BOUND.format(n=self.n_by_bound, be=say.be(self.n_by_bound)))
+        scope += say.FEW_GROUPS.format(few=" and ".join(few)) if few else ""
+        scope += f"; {say.few_known_in_words(self.few_known)}" if self.few_known else ""
+        return f"{scope}; {say.weightless_in_words(self.weightless)}" if self.weightless else scope
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, all but `tested` and `made_of`."""
@@ -242,25 +239,19 @@ class FoundSegments(TestResult):
         'device = tablet'
         """
         tested = f"{counted(self.n_tested, 'segment')} ({self.searched})"
-        sure = "; predictions must not have been fitted to these rows"
         if self.n_tested == 1:
-            alone = f"No segment ({self.searched}) is large enough to be looked at by itself"
-            return f"{alone}; of all rows together p = {self.pvalue:.2g}{sure}.{self._certain()}"
+            return f"{say.ALONE.format(searched=self.searched, p=self.pvalue)}{say.SURE}.{self._certain()}"
         if not self.segments:
             usual = f"{confidence(self.level)} of calibrated tables stay below {at_most(self.detectable, 2)}"
+            none = say.NONE_OFF.format(tested=tested, name=self.strongest.name, p=self.strongest.pvalue)
             error = f"{self.multicalibration_error:.2g} ({usual})"
-            return (
-                f"Of {tested} none is proved off, allowing for all of them; the strongest sign is at "
-                f"{self.strongest.name} (p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}."
-                f"{self._certain()}"
-            )
-        off = f"{self.n_beyond:,} of {tested} {_be(self.n_beyond)} off by more than noise"
+            return f"{none} Multicalibration error {error}{say.SURE}.{self._certain()}"
+        off = say.OFF.format(n=self.n_beyond, tested=tested, be=say.be(self.n_beyond))
         n_listed = len(self.segments)
-        few = f"; {n_listed} of them explain{'s' * (n_listed == 1)} the others" if self.n_beyond > n_listed else ""
-        few += ", each told with the error of all its rows" if n_listed > 1 else ""
+        few = say.explaining(n_listed, self.n_beyond) + (say.WITH_ALL_ROWS if n_listed > 1 else "")
         if not any(each.conditions for each in self.segments):
-            off, few = f"Of {tested} none differs from the rest beyond chance", ""
-        lines = [f"{off}{few}{sure}:"]
+            off, few = say.NONE_DIFFERS.format(tested=tested), ""
+        lines = [f"{off}{few}{say.SURE}:"]
         return "\n".join([*lines, *(f"- {each.summary()}" for each in self.segments)]) + self._certain()
 
     def _certain(self) -> str:
@@ -268,30 +259,8 @@ class FoundSegments(TestResult):
         return "" if self.impossible is None else f" Not among the segments: {self.impossible.summary()}"
 
 
-_NAMED = 3
-
-
-def few_known_in_words(names: tuple[str, ...]) -> str:
-    """Say of which segments too few outcomes are known, of several the first."""
-    return f"too few outcomes are known to look at {_first(names)}"
-
-
-def weightless_in_words(names: tuple[str, ...]) -> str:
-    """Say in which segments no row has weight, of several the first."""
-    return f"segments not looked at: {_first(names)}; {NO_WEIGHT_THERE}"
-
-
-def _first(names: tuple[str, ...]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
-def _be(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
+# Segments that are told one by one.
 MOST = 20
-"""Segments that are told one by one."""
 _CLIP = 1e-40
 _HALF = 0.5  # an outcome, as predicted, at either end of a segment: its line stays finite where outcomes are all alike
 

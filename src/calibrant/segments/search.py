@@ -22,20 +22,17 @@ from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import FeatureLots, FollowedRows, SegmentCandidates, form, units_of, weightless
+from calibrant.segments.catalogue import NOT_FITTED
 from calibrant.segments.evidence import Totals, holm, totals_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
 from calibrant.segments.results import FoundSegment, FoundSegments, explained_once
 from calibrant.segments.sums import found_in_sums
 from calibrant.tables.frames import OpenedFrame
-from calibrant.tables.table import Table
+from calibrant.tables.table import RowsWithFeatures, Table
 
 
-def found_in_table(
-    table: Table,
-    names: Mapping[str, str],
-    search: Search,
-) -> FoundSegments:
+def found_in_table(table: Table, names: Mapping[str, str], search: Search) -> FoundSegments:
     """Read the columns `names` by argument, and find segments."""
     searchable = taken_features(table, names, search)
     if table.many:
@@ -87,11 +84,7 @@ def read_to_search(table: Table, names: Mapping[str, str], searchable: tuple[str
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
     groups = names.get("groups")
     read = table.with_features(numbers, searchable, search.option, exclude_bad=search.exclude_bad, groups=groups)
-    if read.group is not None and (read.group < 0).any():
-        if not search.exclude_bad or (read.group < 0).all():
-            row = int(np.argmax(read.group < 0))
-            raise InputError("groups", f"column {groups!r}: {NO_VALUE.format(row)}", row=row, allowed=NOT_NULL)
-        read = read.kept(read.group >= 0)
+    read = _with_groups_known(read, groups, search)
     arrays = read.arrays
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
     trials, weight = (weight, None) if search.trials else (None, weight)
@@ -112,6 +105,16 @@ def read_to_search(table: Table, names: Mapping[str, str], searchable: tuple[str
     return SearchRows(rows, features, left_out, read.n_excluded, largest, followed)
 
 
+def _with_groups_known(read: RowsWithFeatures, groups: str | None, search: Search) -> RowsWithFeatures:
+    """The rows that have a group, where they are in groups; a row without one is refused, or is bad and left out."""
+    if read.group is None or not (read.group < 0).any():
+        return read
+    if not search.exclude_bad or (read.group < 0).all():
+        row = int(np.argmax(read.group < 0))
+        raise InputError("groups", f"column {groups!r}: {NO_VALUE.format(row)}", row=row, allowed=NOT_NULL)
+    return read.kept(read.group >= 0)
+
+
 def searched(
     rows: Rows, features: Sequence[Feature], search: Search, followed: FollowedRows | None = None
 ) -> tuple[FeatureLots, SegmentCandidates, ByRows | ByGroups]:
@@ -124,25 +127,25 @@ def searched(
 
 
 def find_in_rows(
-    rows: Rows, features: Sequence[Feature], request: Search, followed: FollowedRows | None = None
+    rows: Rows, features: Sequence[Feature], search: Search, followed: FollowedRows | None = None
 ) -> FoundSegments:
     """Find segments of rows that were read already."""
-    level, n_resamples = float(request.level), int(request.n_resamples)
-    units, candidates, search = searched(rows, features, request, followed)
-    beyond = np.flatnonzero(search.pvalue <= level)
-    listed = explained_once(units, candidates, search, beyond)
-    strongest = int(np.argmax(search.score))
+    level, n_resamples = float(search.level), int(search.n_resamples)
+    units, candidates, evidence = searched(rows, features, search, followed)
+    beyond = np.flatnonzero(evidence.pvalue <= level)
+    listed = explained_once(units, candidates, evidence, beyond)
+    strongest = int(np.argmax(evidence.score))
     numbers = list(dict.fromkeys([*listed, strongest]))
-    pvalue = search.pvalue.copy()
+    pvalue = evidence.pvalue.copy()
     for each in numbers:
-        pvalue[each] = min(pvalue[each], search.tail(each))
+        pvalue[each] = min(pvalue[each], evidence.tail(each))
     sizes = None if followed is None else followed.of(candidates)
-    described = _Described(candidates, search, totals_of(rows, candidates), pvalue, level, sizes)
+    described = _Described(candidates, evidence, totals_of(rows, candidates), pvalue, level, sizes)
     segments = {each: described.segment(each) for each in numbers}
     joint = float(pvalue.min())
     signs = "" if rows.group is None else f"random signs of {counted(units.n_groups, 'group')}, "
     return FoundSegments(
-        statistic=float(search.score[strongest]),
+        statistic=float(evidence.score[strongest]),
         pvalue=joint,
         reject=joint <= level,
         level=level,
@@ -151,23 +154,23 @@ def find_in_rows(
         strongest=segments[strongest],
         n_tested=len(candidates),
         n_beyond=int(beyond.size),
-        multicalibration_error=search.error,
-        detectable=search.chance_error,
+        multicalibration_error=evidence.error,
+        detectable=evidence.chance_error,
         features=ReadOnly({each.name: each.labels for each in features}),
         left_out=ReadOnly({}),
-        max_depth=int(request.max_depth),
+        max_depth=int(search.max_depth),
         n_resamples=n_resamples,
         tested=np.stack([described.totals.count, described.totals.bias, pvalue], axis=1),
         made_of=tuple(
             tuple(zip(*pair, strict=True)) for pair in zip(candidates.chosen, candidates.values, strict=True)
         ),
         impossible=impossible_rows(rows),
-        premise=f"{rows.premise}, and predictions were not fitted to them",
+        premise=f"{rows.premise}, and {NOT_FITTED}",
         n_groups=rows.n_groups if followed is None else followed.n_groups,
         few_known=candidates.few_known,
-        weightless=weightless(rows, features, min(request.max_depth, len(features)), request.min_rows, followed),
+        weightless=weightless(rows, features, min(search.max_depth, len(features)), search.min_rows, followed),
         n_few_groups=candidates.n_few_groups,
-        n_by_bound=search.n_by_bound if isinstance(search, ByGroups) else 0,
+        n_by_bound=evidence.n_by_bound if isinstance(evidence, ByGroups) else 0,
     )
 
 

@@ -20,7 +20,8 @@ from calibrant.door.values import ReadOnly, counted
 from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.inference.testing.result import ImpossibleRows, contradicted
 from calibrant.kernels import sketching
-from calibrant.segments.candidates import LEAST_INFORMATION, refines, too_few_rows, too_many, values_of
+from calibrant.segments.candidates import LEAST_INFORMATION, refines, shape_of, too_few_rows, too_many, values_of
+from calibrant.segments.catalogue import NOT_FITTED
 from calibrant.segments.evidence import SHARES, Stated, Totals, holm, reached_by_noise, segment_tails, stated
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.request import MOST_SEGMENTS, Search
@@ -30,18 +31,11 @@ from calibrant.sketch.groups import Groups
 from calibrant.tables.features import TESTED, Featured, code_name, in_blocks
 from calibrant.tables.frames import OpenedFrame
 
+# Cells of predictions.
 RESOLUTION = 64
-"""Cells of predictions."""
+# Groups of a block: combinations of values of its features, times cells of predictions.
 MOST_GROUPS = 2**19
-"""Groups of a block: combinations of values of its features, times cells of predictions."""
-_SUMS = [
-    sketching.COUNT,
-    sketching.ONES,
-    sketching.WEIGHT,
-    sketching.OUTCOME,
-    sketching.SQUARED,
-    sketching.OFFSET,
-]
+_SUMS = [sketching.COUNT, sketching.ONES, sketching.WEIGHT, sketching.OUTCOME, sketching.SQUARED, sketching.OFFSET]
 _TESTED, _INFORMATION = range(len(MEASURED), len(MEASURED) + len(TESTED))
 _OWN = "calibrant_pattern"
 Sets = list[tuple[int, ...]]
@@ -181,15 +175,12 @@ def form_sums(
     ``whatever_predicted`` forms them by numbers of rows alone, and counts rows predicted 0 or 1. Raises InputError
     if there are none, or too many.
     """
-    sizes = [len(each.labels) for each in features]
     rows_of: dict[tuple[int, ...], FloatArray] = {}
     features_of: Sets = []
     values: Sets = []
     places, cells, sizes_of, totals = [], [], [], []
     for members in sets:
-        shape = tuple(sizes[i] for i in members)
-        if math.prod(shape) > 100 * MOST_SEGMENTS:
-            raise too_many()
+        shape = shape_of(features, members)
         block = next(each for each in blocks if set(members) <= set(each.members))
         place, sums = added_up(block.place(members, shape), block.cells[:, [*_SUMS, _TESTED, _INFORMATION]])
         combination, index = place // _PLACES, place % _PLACES
@@ -244,11 +235,11 @@ def _totals(sums: FloatArray, weighted: bool) -> Totals:
     return Totals(count, ones, weight, squared, outcome, prediction, weighted, square, square + ones - 2.0 * of_events)
 
 
-def added_up(key: IntArray, columns: FloatArray) -> tuple[IntArray, FloatArray]:
+def added_up(number: IntArray, columns: FloatArray) -> tuple[IntArray, FloatArray]:
     """Distinct keys in order, and the sums of the columns over the rows of each."""
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.diff(key[order], prepend=-1))
-    return key[order][first], np.add.reduceat(columns[order], first)
+    order = np.argsort(number, kind="stable")
+    first = np.flatnonzero(np.diff(number[order], prepend=-1))
+    return number[order][first], np.add.reduceat(columns[order], first)
 
 
 def all_sets(n_features: int, depth: int) -> Sets:
@@ -286,56 +277,53 @@ _PLACES = 2 * RESOLUTION + 1
 
 
 def found_in_sums(
-    table: OpenedFrame,
-    names: Mapping[str, str],
-    features: Sequence[str],
-    request: Search,
+    table: OpenedFrame, names: Mapping[str, str], features: Sequence[str], search: Search
 ) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
-    if request.sampling_fractions is not None:
+    if search.sampling_fractions is not None:
         raise InputError("sampling_fractions", "cannot be used with so many rows: they are summed by cell")
-    if "sample_weight" in names and not (request.trials or request.outcome_free_weights):
+    if "sample_weight" in names and not (search.trials or search.outcome_free_weights):
         problem = "may tell outcomes, and rows of so large a table are summed by cell, which does not say how"
         raise InputError("sample_weight", problem, allowed=OUTCOME_FREE)
-    candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, request)
-    n_bad = table.n_rows() - coded.n_rows() if request.exclude_bad else 0
-    search = TailSearch.of(candidates, float(request.level))
+    candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, search)
+    n_bad = table.n_rows() - coded.n_rows() if search.exclude_bad else 0
+    tails = TailSearch.of(candidates, float(search.level))
 
     def again(inside: Sequence[int], sets: Sets) -> list[CellBlock]:
         """Sums of the rows of the last of some segments, by which of the others they lie in."""
         if len(inside) == 1 and not candidates.chosen[inside[0]]:
             return blocks
         pairs = [list(zip(candidates.chosen[i], candidates.values[i], strict=True)) for i in inside]
-        return summed_by(coded, names, told_apart, sets, option=request.option, trials=request.trials, inside=pairs)
+        return summed_by(coded, names, told_apart, sets, option=search.option, trials=search.trials, inside=pairs)
 
     sizes = [len(each.labels) for each in told_apart]
-    listed = _explained(search, np.flatnonzero(search.pvalue <= search.level), again, sizes)
-    strongest = int(np.argmax(search.score))
-    segments = {i: _described(search, told_apart, i) for i in dict.fromkeys([*listed, strongest])}
+    listed = _explained(tails, np.flatnonzero(tails.pvalue <= tails.level), again, sizes)
+    strongest = int(np.argmax(tails.score))
+    segments = {i: _described(tails, told_apart, i) for i in dict.fromkeys([*listed, strongest])}
     return FoundSegments(
-        statistic=float(search.score[strongest]),
-        pvalue=float(search.pvalue.min()),
-        reject=bool(search.pvalue.min() <= search.level),
-        level=search.level,
+        statistic=float(tails.score[strongest]),
+        pvalue=float(tails.pvalue.min()),
+        reject=bool(tails.pvalue.min() <= tails.level),
+        level=tails.level,
         method=f"search of {len(candidates):,} segments (proved tails of sums)",
         segments=tuple(segments[i] for i in listed),
         strongest=segments[strongest],
         n_tested=len(candidates),
-        n_beyond=int((search.pvalue <= search.level).sum()),
-        multicalibration_error=search.error,
-        detectable=search.chance_error,
+        n_beyond=int((tails.pvalue <= tails.level).sum()),
+        multicalibration_error=tails.error,
+        detectable=tails.chance_error,
         features=ReadOnly({each.name: each.labels for each in told_apart}),
         left_out=ReadOnly(left_out),
-        max_depth=int(request.max_depth),
+        max_depth=int(search.max_depth),
         n_resamples=0,
         n_excluded=n_bad,
         summed=True,
-        tested=np.stack([candidates.totals.count, candidates.totals.bias, search.pvalue], axis=1),
+        tested=np.stack([candidates.totals.count, candidates.totals.bias, tails.pvalue], axis=1),
         made_of=tuple(
             tuple(zip(*pair, strict=True)) for pair in zip(candidates.chosen, candidates.values, strict=True)
         ),
         impossible=_impossible(blocks),
-        premise=f"{INDEPENDENT}, and predictions were not fitted to them",
+        premise=f"{INDEPENDENT}, and {NOT_FITTED}",
     )
 
 

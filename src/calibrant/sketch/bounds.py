@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,13 +142,13 @@ def _random_interval(_sample: Sample, cells: Moments, width: float) -> float:
     return 2.0 / width * float(cells.moved_residual.sum())
 
 
-def _surrogate(sample: Sample, cells: Moments) -> float:
+def _surrogate(sample: Sample, cells: Moments, value: float | None = None) -> float:
     """Down to a width both sides are known within 2E / width; below it the error at that width is a lower bound."""
     measure = measures()["random_interval_calibration_error"]
     moved = 2.0 * float(cells.moved_residual.sum())
-    value = measures()["surrogate_interval_calibration_error"].on_sample(sample)
     if moved == 0.0:
         return 0.0
+    value = measures()["surrogate_interval_calibration_error"].on_sample(sample) if value is None else value
     highest, coarse, lowest = math.inf, math.inf, 0.0
     for k in range(40):
         width = 2.0**-k
@@ -162,26 +163,31 @@ def _surrogate(sample: Sample, cells: Moments) -> float:
 
 
 def _kernel(
-    sample: Sample, cells: Moments, kernel: str = "laplace", bandwidth: float = 1.0, unbiased: bool = False
+    sample: Sample,
+    cells: Moments,
+    value: float | None = None,
+    kernel: str = "laplace",
+    bandwidth: float = 1.0,
+    unbiased: bool = False,
 ) -> float:
     if unbiased:
         raise _no_bound("kernel_calibration_error with unbiased=True")
+    if value is None:
+        value = measures()["kernel_calibration_error"].on_sample(sample, kernel=kernel, bandwidth=bandwidth)
     # Largest slope of the kernel: 1/h for the Laplace kernel, exp(-1/2)/h for the Gaussian.
     slope = (1.0 if kernel == "laplace" else math.exp(-0.5)) / bandwidth
-    measure = measures()["kernel_calibration_error"]
-    value = measure.on_sample(sample, kernel=kernel, bandwidth=bandwidth)
     # The square is a sum over pairs, which rounds in proportion to the residuals' own square.
     rounded = 4.0 * UNIT * (sample.n_distinct + 64.0) * float(np.abs(sample.residual()).sum()) ** 2
     square = 2.0 * slope * float(cells.moved_residual.sum()) * float(cells.residual.sum()) + rounded
     return min(math.sqrt(square), square / value if value > 0.0 else math.inf)
 
 
-def _convolved(sample: Sample, cells: Moments, bandwidth: float | None = None) -> float:
+def _convolved(sample: Sample, cells: Moments, value: float | None = None, bandwidth: float | None = None) -> float:
     quadrature = 2e-4
     moved = math.sqrt(2.0 / math.pi) * float(cells.moved_residual.sum())
     if bandwidth is not None:
         return moved / bandwidth + quadrature
-    value = measures()["convolved_calibration_error"].on_sample(sample)
+    value = measures()["convolved_calibration_error"].on_sample(sample) if value is None else value
     if value * value < 4.0 * moved:
         return max(value, 2.0 * math.sqrt(moved)) + quadrature
     # Cancels where `moved` is small, so written as a quotient.
@@ -218,22 +224,39 @@ BOUNDS: Mapping[str, Callable[..., float]] = {
     "binned_calibration_error_bound": _binned_bound,
 }
 """Measure -> bound; a measure that is not here has none that is proved, and no answer on a sketch."""
+_OF_VALUE = ("surrogate_interval_calibration_error", "kernel_calibration_error", "convolved_calibration_error")
+"""Measures whose bound depends on their value on the sketch."""
 
 
-def error_bound(measure: str, sample: Sample, cells: Moments, **parameters: Any) -> float:
-    """At least |answer on the sketch - answer on the rows|.
+def error_bound(
+    measure: str, sample: Sample, cells: Moments, *, value: float | None = None, **parameters: Any
+) -> float:
+    """At least |answer on the sketch - answer on the rows|; `value` is the first, where it is known already.
 
     Raises InputError if the measure is unknown or has no proved bound.
     """
     if measure in BOUNDS:
-        defaults = dict(measures()[measure].parameters)
-        bound = BOUNDS[measure](sample, cells, **{**defaults, **parameters})
+        known = {"value": value} if measure in _OF_VALUE else {}
+        bound = BOUNDS[measure](sample, cells, **known, **{**measures()[measure].parameters, **parameters})
     elif measure in measures() and not np.any(cells.high > cells.low):
         bound = 0.0  # every cell holds one distinct prediction: the sketch is the sample
     else:
         raise _no_bound(measure)
     arithmetic = ARITHMETIC + 4.0 * UNIT * sample.n_distinct * float(np.abs(sample.residual()).sum())
     return bound * _OUTWARDS + cells.misplaced + arithmetic
+
+
+def error_bounds(
+    sample: Sample, cells: Moments, values: Mapping[str, float | None] = MappingProxyType({})
+) -> dict[str, float | None]:
+    """Return the bound of every measure, None where none is proved; `values` on the sketch that are known already."""
+    bounds: dict[str, float | None] = {}
+    for name in measures():
+        try:
+            bounds[name] = error_bound(name, sample, cells, value=values.get(name))
+        except InputError:
+            bounds[name] = None
+    return bounds
 
 
 def _no_bound(what: str) -> InputError:
@@ -384,16 +407,7 @@ class Answers(ABC):
 
     def error_bounds(self) -> dict[str, float | None]:
         """Return the bound of every measure, None where none is proved."""
-        from calibrant.measures.registry import measures
-
-        sample, cells = self._sample_and_moments()
-        bounds: dict[str, float | None] = {}
-        for name in measures():
-            try:
-                bounds[name] = error_bound(name, sample, cells)
-            except InputError:
-                bounds[name] = None
-        return bounds
+        return error_bounds(*self._sample_and_moments())
 
     @property
     def displacement(self) -> float:

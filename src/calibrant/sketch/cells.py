@@ -190,7 +190,7 @@ def refuse_far(keys: Any, option: str) -> None:
             whole = pyarrow.types.is_duration(column.type)  # of which it tells no ends
             ends = pc.min_max(column.cast(pyarrow.int64()) if whole else column)
             try:
-                pyarrow.array([*ends.values()]).cast(column.type).to_pylist()
+                _ = [end.cast(column.type).as_py() for end in ends.values()]
             except (OverflowError, ValueError):
                 reason = "names a column of dates or times outside the years 1 to 9999, or of durations as long"
                 raise InputError(option, reason, allowed=_OTHERWISE) from None
@@ -206,10 +206,18 @@ def ranks_of(keys: Any) -> IntArray:
     column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     coded = pc.dictionary_encode(column)
     rank = np.empty(len(coded.dictionary) + 1, np.int64)
-    rank[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(rank.size - 1)
+    rank[np.from_dlpack(pc.sort_indices(coded.dictionary))] = np.arange(rank.size - 1)
     rank[-1] = -1
-    codes = pc.fill_null(coded.indices, rank.size - 1).to_numpy(zero_copy_only=False)
+    codes = np.from_dlpack(pc.fill_null(coded.indices, rank.size - 1))
     return np.asarray(rank[codes])
+
+
+def arrow_numbers(numbers: npt.NDArray[Any]) -> Any:
+    """A contiguous array of numbers as one of Arrow, whose own `array` loads pandas, a tenth of a second and 40 MB."""
+    import pyarrow
+
+    of = pyarrow.from_numpy_dtype(numbers.dtype)
+    return pyarrow.Array.from_buffers(of, numbers.size, [None, pyarrow.py_buffer(numbers)])
 
 
 def numbers_of(keys: Any) -> IntArray:
@@ -221,6 +229,6 @@ def numbers_of(keys: Any) -> IntArray:
     for name in keys.columns:
         coded = pyarrow.compute.dictionary_encode(keys[name].to_arrow(), null_encoding="encode")
         coded = coded.combine_chunks() if isinstance(coded, pyarrow.ChunkedArray) else coded
-        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = np.from_dlpack(coded.indices).astype(np.int64)
         numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
     return numbers

@@ -13,7 +13,7 @@ from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED, FloatArray, 
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.kernels import counting, sketching
-from calibrant.sketch.cells import MEASURED, numbers_of, ranks_of, refuse_far, told_apart, without_signs
+from calibrant.sketch.cells import MEASURED, arrow_numbers, numbers_of, ranks_of, refuse_far, told_apart, without_signs
 
 _WHOLE = 1e-6  # a cell's events may miss a whole number by this much, and by rounding
 LEAVE_OUT = Ways(
@@ -238,8 +238,8 @@ class Numbering:
             new = values.filter(unseen).unique()
             if len(new):
                 self._seen[at] = pyarrow.concat_arrays([self._seen[at], new])
-            places.append(pc.index_in(values, value_set=self._seen[at]).to_numpy())
-            local = coded.indices.to_numpy()
+            places.append(np.from_dlpack(pc.index_in(values, value_set=self._seen[at])))
+            local = np.from_dlpack(coded.indices)
             of = local if of is None else of.astype(np.int64) * len(values) + local
             n *= len(values)
             if n > _MANY_COMBINATIONS:
@@ -261,14 +261,13 @@ class Numbering:
         """The combinations that have a place now, a row each, as Arrow."""
         import pyarrow
 
+        names = [f"_s{at}" for at in range(n_columns)]
+        if not self._seen:
+            return pyarrow.table([pyarrow.nulls(0)] * n_columns, names)
         numbered = list(self._number)[self.first : self.first + self.most]
-        columns = {
-            f"_s{at}": self._seen[at].take(pyarrow.array([each[at] for each in numbered], pyarrow.int64()))
-            if self._seen
-            else pyarrow.nulls(0)
-            for at in range(n_columns)
-        }
-        return pyarrow.table(columns)
+        places = np.array(numbered, np.int64).reshape(-1, n_columns).T
+        keys = [each.take(arrow_numbers(place.copy())) for each, place in zip(self._seen, places, strict=True)]
+        return pyarrow.table(keys, names)
 
 
 class Counted:

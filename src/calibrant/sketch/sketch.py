@@ -30,6 +30,7 @@ from calibrant.sketch.cells import (
     MEASURED,
     NATIVE_ROUNDING,
     RESOLUTIONS,
+    arrow_numbers,
     coarser,
     is_double_double,
     read_cells,
@@ -439,11 +440,11 @@ def _to_table(sketch: Stored) -> Any:
     import pyarrow
 
     resolution, rounding, index, cells, parts, distinct = sketch
-    columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(_COLUMNS)}}
+    columns = [arrow_numbers(each) for each in (index, *np.ascontiguousarray(cells.T))]
     header = f"{VERSION} {resolution} {rounding.hex()} ".encode() + UNSEALED
     listed = json.dumps(None if parts is None else [part.to_list() for part in parts]).encode()
     metadata = {_KEY: header, _PARTS: listed, **({_DISTINCT: b"true"} if distinct else {})}
-    return pyarrow.table(columns).replace_schema_metadata(metadata)
+    return pyarrow.table(columns, [_CELL, *_COLUMNS], metadata=metadata)
 
 
 def _from_table(data: bytes, reader: Callable[[Any], Any], fail: type[InputError], argument: str) -> Stored:
@@ -505,7 +506,10 @@ def to_bytes(sketch: Stored) -> bytes:
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    return sealed(sink.getvalue().to_pybytes())
+    del table  # each form takes some 7 MB
+    data: bytes = sink.getvalue().to_pybytes()
+    del sink
+    return sealed(data)
 
 
 @optional("CalibrationSketch.from_bytes", "pyarrow")

@@ -17,7 +17,7 @@ from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.overlap import Overlap, find_overlap, refuse, strongest
-from calibrant.sketch.cells import ranks_of, refuse_far
+from calibrant.sketch.cells import arrow_numbers, ranks_of, refuse_far
 from calibrant.sketch.groups import (
     Counted,
     Groups,
@@ -67,13 +67,13 @@ class InDuckDB(Table):
     files: StampedFiles  # the files that it stands for; every read ends with a look at their stamps
     format: type[Format]  # their format
 
-    def __init__(self, pos_label: Any = None) -> None:
+    def __init__(self, pos_label: Any = None, connection: Any = None) -> None:
         self.pos_label = pos_label
         self._once = False
         self._within: tuple[int, int | None] | None = None
         self._begun: Overlap | None = None  # a file that begins with all rows of another
         self._found: list[tuple[str, Identity]] = []
-        self._connection = connect()
+        self._connection = connect() if connection is None else connection
 
     def close(self) -> None:
         """Close the connection, which holds on to memory."""
@@ -302,7 +302,7 @@ class InDuckDB(Table):
                 scanned = self._scanned(relation, numbers, by, resolution, option)
                 if scanned is None:
                     cells = nw.from_native(group_relation(relation, numbers, by, resolution, option), eager_only=True)
-            if not exclude_bad:
+            if not exclude_bad and (scanned is None or scanned.n_bad):
                 self._refuse_bad(relation, names, numbers, cells if scanned is None else scanned.bad_rows)
         self._count_once(names)
         with of_file():
@@ -326,7 +326,7 @@ class InDuckDB(Table):
             with self._explained():
                 relation, numbers = self._summable(names, by, "by")
                 scanned = scan(relation, numbers, by, resolution, "by", numbering)
-                if scanned is not None and not exclude_bad:
+                if scanned is not None and scanned.n_bad and not exclude_bad:
                     self._refuse_bad(relation, names, numbers, scanned.bad_rows)
             if scanned is None:
                 yield from super().in_lots(names, by, resolution, exclude_bad=exclude_bad)
@@ -430,7 +430,8 @@ class Scanned:
         import pyarrow
 
         codes = np.flatnonzero(self.faults)
-        return nw.from_native(pyarrow.table({"_cell": -codes, "count": self.faults[codes]}), eager_only=True)
+        columns = [arrow_numbers(-codes), arrow_numbers(self.faults[codes])]
+        return nw.from_native(pyarrow.table(columns, ["_cell", "count"]), eager_only=True)
 
     def groups(self, first: int = 0, last: int | None = None) -> Groups | None:
         """Cells of these segments, all by default; None where no row is good."""
@@ -440,7 +441,7 @@ class Scanned:
         if not index.size:
             return None
         check_sums(cells, self.sums.heaviest)
-        keys = self.keys.take(segment) if self.keys.num_columns else _without_columns(index.size)
+        keys = self.keys.take(arrow_numbers(segment)) if self.keys.num_columns else _without_columns(index.size)
         return Groups(index, cells, nw.from_native(keys, eager_only=True), self.n_bad)
 
     def each(self) -> Iterator[Groups]:
@@ -449,6 +450,7 @@ class Scanned:
             groups = self.groups(at, at + 1)
             if groups is not None:
                 yield groups
+            del groups  # while the next are made
 
 
 def scan(
@@ -509,12 +511,12 @@ def _add_batches(
 
 
 def _numbers(column: Any) -> npt.NDArray[np.float64]:
-    """Doubles of Arrow as an array, NaN for null."""
-    import pyarrow.compute as pc
+    """Doubles of Arrow as an array, NaN for null; by DLPack, as `to_numpy` loads pandas."""
+    if column.null_count:
+        import pyarrow.compute as pc
 
-    column = pc.fill_null(column, np.nan) if column.null_count else column
-    values: npt.NDArray[np.float64] = column.to_numpy()
-    return values
+        column = pc.fill_null(column, np.nan)
+    return np.asarray(np.from_dlpack(column), np.float64)
 
 
 def _without_columns(n: int) -> Any:

@@ -21,7 +21,7 @@ from calibrant.door.overlap import find_overlap, refuse
 from calibrant.door.request import OF_ROWS
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
-from calibrant.sketch.cells import MEASURED, coarser, numbers_of, refuse_far, told_apart
+from calibrant.sketch.cells import MEASURED, arrow_numbers, coarser, numbers_of, refuse_far, told_apart
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.sketch import (
     CalibrationSketch,
@@ -190,7 +190,7 @@ class KeptSketches(Table):
             return pyarrow.table({ROWS: pyarrow.nulls(1, pyarrow.int64())})
         with _explained(file):
             names = [name for name in pyarrow.parquet.read_schema(file).names if name != COLUMN]
-            check_pages(connect(), file, [*names, COLUMN])
+            check_pages(connect(), [file], [*names, COLUMN])
             with pyarrow.parquet.ParquetFile(file) as reader:
                 keys = reader.read(columns=names)
                 n_rows = reader.metadata.num_rows
@@ -477,7 +477,8 @@ def write_rows(
         for groups in table.in_lots(names, by, FINE, exclude_bad=exclude_bad):
             sketch = CalibrationSketch.from_groups(groups, names, FINE)
             sketch.distinct, n_excluded = table.of_distinct, groups.n_excluded
-            yield groups.keys[[0]].to_arrow().rename_columns(list(by)), sketch
+            yield groups.keys.head(1).to_arrow().rename_columns(list(by)), sketch
+            del groups, sketch  # while the next are made
 
     written = _keep_several(each(), path)
     return written._replace(n_excluded=n_excluded)
@@ -551,11 +552,15 @@ def _keep_several(sketches: Iterator[tuple[Any, CalibrationSketch]], path: str |
 
     def row_of(key: Any, sketch: CalibrationSketch) -> Any:
         counts.append(sketch.n_rows)
-        arrays = pyarrow.array(counts[-1:], pyarrow.int64()), pyarrow.array([sketch.to_bytes()], pyarrow.binary())
-        return pyarrow.Table.from_arrays([*key.columns, *arrays], schema=schema)
+        data = sketch.to_bytes()
+        ends = pyarrow.py_buffer(np.array([0, len(data)], np.int32))
+        stored = pyarrow.Array.from_buffers(pyarrow.binary(), 1, [None, ends, pyarrow.py_buffer(data)])
+        return pyarrow.Table.from_arrays([*key.columns, arrow_numbers(np.array(counts[-1:])), stored], schema=schema)
 
     def write(file: Any) -> None:
-        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
+        beside = schema.names[:-1]  # a dictionary of one sketch, and its ends, would be copies of it
+        ways: dict[str, Any] = {"use_dictionary": beside, "write_statistics": beside, "write_page_checksum": True}
+        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", **ways) as writer:
             for row in starmap(row_of, every):
                 writer.write_table(row)
                 del row  # while the next is made; a sketch takes some 10 MB in each form that it has

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.stats import binom
 
 from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import NO_VALUE, InputError
 from calibrant.door.rows import Rows, events_of, not_taken, read_trials, require_single_outcomes
-from calibrant.door.special import betainc
+from calibrant.door.special import betainc, betainccinv, betaincinv
 from calibrant.door.values import counted
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows, register_test
 from calibrant.kernels.poisson_binomial import log_two_sided
@@ -190,6 +188,8 @@ def two_sided_pvalues(ones: IntArray, count: IntArray, chance: FloatArray) -> Fl
 
     Two tails: that of the count itself, and on the other side of the mean the counts as unlikely, found by bisection.
     """
+    from scipy.stats import binom
+
     rare = chance <= _RARE
     p = np.where(rare, 0.5, chance)
     mean = count * p
@@ -438,6 +438,8 @@ def _weighted_tail(
 ) -> float:
     """Chernoff's bound of the probability of as large a weighted sum of events, or as small a one."""
 
+    from scipy.optimize import minimize_scalar
+
     def bound(sign: float) -> float:
         def log_bound(t: float) -> float:
             tilt = t * w
@@ -476,6 +478,8 @@ def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
 
 
 def _tails(k: FloatArray, n: FloatArray, mean: FloatArray, mixed: np.ndarray, alternative: Alternative) -> FloatArray:
+    from scipy.stats import binom
+
     above, below = binom.sf(k - 1.0, n, mean), binom.cdf(k, n, mean)
     above = np.where(mixed & (k < n * mean + 1.0), 1.0, above)
     below = np.where(mixed & (k > n * mean - 1.0), 1.0, below)
@@ -519,11 +523,9 @@ def mean_chance_interval(ones: FloatArray, count: FloatArray, miss: float) -> tu
     Clopper and Pearson's, which hold for unequal chances as well (Hoeffding 1956) except where a single event, or
     a single non-event, was seen: there the bound is the expected number itself. Derived in docs/poisson-binomial.md.
     """
-    from scipy.stats import beta
-
     rest = count - ones
-    low = np.where(ones > 1.0, beta.ppf(miss, np.maximum(ones, 1.0), rest + 1.0), ones * miss / count)
-    high = np.where(rest > 1.0, beta.isf(miss, ones + 1.0, np.maximum(rest, 1.0)), 1.0 - rest * miss / count)
+    low = np.where(ones > 1.0, betaincinv(np.maximum(ones, 1.0), rest + 1.0, miss), ones * miss / count)
+    high = np.where(rest > 1.0, betainccinv(ones + 1.0, np.maximum(rest, 1.0), miss), 1.0 - rest * miss / count)
     return low, high
 
 

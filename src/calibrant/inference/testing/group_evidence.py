@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.special import logsumexp
 from calibrant.kernels import sketching
 from calibrant.resampling.redraw import LEAST_GROUPS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["TCalResult", "debiased_plug_in", "tcal_test"]
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -591,12 +592,11 @@ def event_rows(label: IntArray, prediction: FloatArray, scales: tuple[int, ...])
     """Order rows of one event: m bins [0, 1/m), ..., [1 - 1/m, 1] a scale."""
     order = np.lexsort((label, prediction))
     z = prediction[order]
-    cells = [interval_cells(z, m) for m in scales]
     return OrderedRows(
         component=np.ascontiguousarray(z[:, None]),
         threshold=np.ceil(z * 2.0**BITS).astype(np.int64)[:, None],
         label=label[order] - 1,
-        gap=_gaps(cells),
+        gap=_gaps(z.size, len(scales), (interval_cells(z, m) for m in reversed(scales))),
         n_classes=2,
         n_distinct=1 + int((z[1:] != z[:-1]).sum()),
     )
@@ -615,17 +615,16 @@ def class_rows(label: IntArray, y_prob: FloatArray, scales: tuple[int, ...]) -> 
         component=z,
         threshold=threshold,
         label=label[order],
-        gap=_gaps([name[order] for name in names]),
+        gap=_gaps(order.size, len(scales), (name[order] for name in reversed(names))),
         n_classes=z.shape[1],
         n_distinct=1 + int((z[1:] != z[:-1]).any(axis=1).sum()),
     )
 
 
-def _gaps(cells: list[IntArray]) -> IntArray:
-    """Coarsest scale that parts each row from the next, for nested cells from coarse to fine."""
-    gap = np.full(cells[0].size, len(cells) + 1, dtype=np.int64)
-    for scale in range(len(cells), 0, -1):
-        cell = cells[scale - 1]
+def _gaps(n: int, n_scales: int, cells: Iterator[IntArray]) -> IntArray:
+    """Coarsest scale that parts each of n rows from the next; cells nest, and those of the finest scale come first."""
+    gap = np.full(n, n_scales + 1, dtype=np.int64)
+    for scale, cell in zip(range(n_scales, 0, -1), cells, strict=True):
         gap[:-1][cell[1:] != cell[:-1]] = scale
     gap[-1] = 0
     return gap

@@ -82,8 +82,7 @@ class Parquet(Format):
 
     def check_columns(self, names: Collection[str]) -> None:
         """Look at the checksums of the pages of these columns."""
-        for file in self.files:
-            check_pages(self.connection, file, names)
+        check_pages(self.connection, self.files, names)
 
     def rows(self, names: Sequence[str], *, with_file: bool = False) -> Any:  # noqa: ARG002 - columns left out cost none
         """All rows, with every column; with the file of each as a query of its own."""
@@ -133,12 +132,20 @@ def parquet_columns(connection: Any, files: Sequence[str]) -> dict[str, list[tup
     return columns
 
 
-def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
-    """Look at the types of the columns of a Parquet file that are read, and at its pages' checksums, if it has any.
+def check_pages(connection: Any, files: Sequence[str], columns: Collection[str]) -> None:
+    """Look at the types of the columns of Parquet files that are read, and at their pages' checksums, if any.
 
     Where the pages begin is asked of DuckDB: of a damaged file pyarrow's answer to that ends the process. Raises
     FileError if types contradict one another, DuckDB lacks one, or a checksum does not hold.
     """
+    chunks = _chunks(connection, files)
+    for file in files:
+        _check_file(connection, file, columns, *chunks.get(file, ({}, {})))
+
+
+def _check_file(
+    connection: Any, file: str, columns: Collection[str], begins: Mapping[int, int], kinds: Mapping[int, str]
+) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -146,7 +153,6 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
         paths = [reader.schema.column(i).path for i in range(len(reader.schema))]
         leaves = _leaves_of(columns, paths)
         refuse_long_decimals(reader.schema_arrow, columns)
-        begins, kinds = _chunks(connection, file)
         _check_types(connection, file, reader, columns, kinds)
         if not any(_has_checksum(file, begins[at]) for at in leaves if at in begins):
             return
@@ -284,20 +290,24 @@ def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
     return sorted(leaves)
 
 
-def _chunks(connection: Any, file: str) -> tuple[dict[int, int], dict[int, str]]:
-    """Number of each leaf -> where its first page begins, and how its numbers are stored; none if there are no rows.
+def _chunks(connection: Any, files: Sequence[str]) -> dict[str, tuple[dict[int, int], dict[int, str]]]:
+    """File -> number of each leaf -> where its first page begins, and how its numbers are stored; not without rows.
 
     Where a leaf's numbers are stored in several ways, no word for that is a type.
     """
-    query = """SELECT DISTINCT column_id, type, row_group_id = 0, CASE row_group_id WHEN 0 THEN data_page_offset END,
+    query = """SELECT DISTINCT file_name, column_id, type, row_group_id = 0,
+        CASE row_group_id WHEN 0 THEN data_page_offset END,
         CASE row_group_id WHEN 0 THEN dictionary_page_offset END FROM parquet_metadata(?)"""
-    begins: dict[int, int] = {}
-    kinds: dict[int, str] = {}
-    for leaf, of, is_first, data, words in connection.execute(query, [literal(file)]).fetchall():
-        kinds[leaf] = of if kinds.get(leaf, of) == of else "several"
+    chunks: dict[str, tuple[dict[int, int], dict[int, str]]] = {}
+    listed = connection.execute(query, [[literal(file) for file in files]]).fetchall()
+    for file, leaf, of, is_first, data, words in listed:
+        begins, stored = chunks.setdefault(file, ({}, {}))
+        stored[leaf] = of if stored.get(leaf, of) == of else "several"
         if is_first:
             begins[leaf] = words if words and 0 < words < data else data
-    return begins, kinds
+    if len(files) > 1 and not chunks.keys() <= set(files):  # spelled otherwise
+        return {file: each for name in files for file, each in _chunks(connection, [name]).items()}
+    return chunks if len(files) > 1 else dict.fromkeys(files, next(iter(chunks.values()), ({}, {})))
 
 
 def _has_checksum(file: str, first: int) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers in words, the same on the terminal page, in the picture and in the HTML file."""
+"""Numbers and sentences, the same on the terminal page, in the picture and in the HTML file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.columns import NO_WEIGHT_THERE
 from calibrant.door.ends import at_least, at_most, confidence, in_points, in_short, outwards, range_decimals
 from calibrant.door.values import counted, known_rows
+from calibrant.segments.catalogue import be, explaining
 from calibrant.segments.request import MIN_ROWS
 
 if TYPE_CHECKING:
@@ -33,6 +34,105 @@ NOT_TESTED = "not tested: an outcome is worth too few equal rows"
 NO_SEGMENT_TESTED = "nothing was drawn again, or each has too few rows of an outcome"
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions stands out."
+
+# Pages.
+ALL_SHOWS = "--all shows the measures, the tests, the ranges that err, and what they prove of one another."
+WHERE_IT_ERRS = "Where it errs (by the averaged map)"
+SOME_PERIODS = "Of {n:,} periods one in {every} is shown, and the first with enough evidence."
+MORE_CLASSES = "{classes} not shown here; the HTML page and the JSON have all."
+AGREEMENT = "Do the numbers agree with one another?"
+INEQUALITIES = "{n_hold} of {n} inequalities between the measures, each a theorem, hold here."
+SAMPLED = "{without:.3g} of rows without the event were kept, {events:.3g} of those with it"
+OF_TOP_LABEL = "{classes}; but for the section on classes, all is about each row's most probable one. "
+TOP_RATES = "it is right in {right}, and predicted with {mean} on average"
+DIAGRAM = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
+DECISION_CURVE = "Decision curve: net benefit by threshold"
+CLASS_ERRORS = "Seen less predicted rate of every class"
+SEGMENT_ERRORS = "Rows of each tested segment against its mean of outcome less prediction"
+PAIR_ERRORS = "Mean of outcome less prediction, by {down} and {across}"
+AFTER = "After {title}, on rows it was not fitted to"
+STRONGEST = "{values}: those with the strongest evidence."
+
+# Hints from columns.
+OWN_FILE = "give each model a file of its own"
+PERHAPS_MODELS = "If column {name} says which model predicted a row, {own}{by}."
+TIMES_EACH = "Each value of {name} stands in exactly {times} rows. If these are of {times} models, {own}."
+PERHAPS_FOLLOWED = "If column {time} says how long rows were followed, {lead}{ways}."
+OTHER_EVENT = (
+    "make a column of 1 - {event}, and name it with --event beside --time {time} --horizon T "
+    "(in Python event, time, horizon)"
+)
+TIME_AND_EVENT = "give --time {time} --event {event} --horizon T (in Python time, event, horizon)"
+LEAVE_SOONER = "Rows leave sooner at some values of {names}"
+SAY_STRATA = " than at others: say --strata {several} (in Python strata={python})."
+TOO_FEW_FOLLOWED = (
+    ", and too few of some are followed to {horizon:g}. Take an earlier horizon, and name {name} (strata)."
+)
+LEFT_OUT = "Left out {rows} that {what}, NaN or out of range."
+
+# Audits side by side.
+NOT_COMPARED = "The {which} were not compared row by row: {why}."
+NOT_RANKED = "{first} and {second} cannot be ranked{rows}: it depends on the measure."
+NEAREST = "By distance {name} is best: its predictions would have to move least ({least})."
+UNTIL_THEN = "collect rows of more groups; until then {alone} of {names}"
+MORE_GROUPS = "collect rows of more groups before you rely on {names}"
+BETTER_THAN_ALL = "{best} is better calibrated than all others{on} ({sure})."
+NONE_BETTER = "None of the {n} is proved better calibrated than another{on}."
+NONE_BEST = "None of the {n} is proved better than all others."
+NO_GROUPS_IN_ONE = "one of {first} and {other} has no groups"
+OTHER_GROUPS = (
+    "rows {row:,} and {second:,} are of one group in only one of {first} and {other}. The test draws groups, which "
+    "must be the same of both: if rows are of the same items, copy one file's groups to the other"
+)
+VERY_SAME = "{first} and {other} hold the very same outcomes and predictions."
+OF_CLASSES = "compare_calibration takes one probability per row, and these are probabilities of classes"
+NOT_SINGLE = "that takes single, unweighted rows with outcomes 0 or 1"
+BAD_ROWS = "bad rows were left out, so the other rows may not be the same"
+SAY_ITEMS = "{unlike}. If they are of the same items, say {ways}{others}"
+GATE_COMPARES = "; calibrant gate FILE --baseline FILE compares other rows"
+IN_ORDER = "Rows were matched in order, {why}: {rows}."
+BY_OUTCOMES = "for outcomes are the same row by row"
+REPEATED = " Those of one {how} follow one another alike, and are a group."
+ORDER_CONFLICT = "outcomes are the same row by row, but {why}. {ways}"
+DOCUMENTS = "leave out --items, and documents are matched"
+OR_NO_ITEMS = "say --items {column}; if it tells no items, leave it out of one file"
+OWN_IDS = "put rows in one order, or give each item an id of its own and say --items COLUMN"
+COLUMN_OF_IDS = "--items COLUMN, a column of ids, or --items '{in_order}'"
+OTHER_ROWS = "Rows of {name} are taken as others than those of FILE. If both are of the same items, say {ways}."
+
+# Where predictions err.
+NO_RANGE = "Not calibrated, though no range of predictions stands out."
+OTHERS_NOT_CLEAR = "Which way other predictions err is not clear."
+REST_NOT_CLEAR = "{ranges} {way}. Which way the rest err is not clear."
+RARER = "the higher the prediction, the rarer the event"
+BACKWARDS = "Backwards, as if yes and no were swapped: {where}."
+TOO_CONFIDENT = "Too confident of the likeliest class"
+TOO_LITTLE = "Not confident enough of the likeliest class"
+
+# The limit, the search beside segments by name, pooled rows and classes.
+LOOSER = "The limit is looser than the default, {usual}{which}."
+CONSTANT_WITHIN = (
+    "The rarer outcome has a rate of {rarer:.2g}: predicting {constant} everywhere would be within the limit."
+)
+TENTH = "a tenth of the rarer outcome's {rate} rate"
+DISAGREE = (
+    "{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule. By name at "
+    "most {few} of the segments called off are expected to be false alarms. In the search the chance that any "
+    "calibrated one is called off is at most {level:g}."
+)
+POOLED = "and pooled rows do not tell more"
+NOT_SEARCHED = "and a closer number is not searched for among so many rows"
+NOT_PROVED = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
+WITHIN = "{sentence} The answer on the rows is within {bound} of this."
+OF_CELLS = "; both sides are of the cells"
+COST_OF_CELLS = "which moves the smooth calibration error by at most {moved}."
+DISTANCE_SMALL = "over all rows the error is proved too small to matter"
+PROBABILITIES = "give the probabilities behind these labels (in scikit-learn predict_proba, not predict)"
+TWO_OUTCOMES = "that takes rows with the event and rows without"
+QUESTION = "{name}: {off}; the answer was yes in {rate:.4g} of the weight."
+CONFUSIONS = "Rows seen less those expected, by predicted and actual class, for {classes}."
+NO_SHARED_CELL = "with more than {n} classes next to no two rows share a cell"
+DEPENDENT = "tests need rows that are independent"
 
 
 def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:
@@ -155,11 +255,10 @@ def unit(*, trials: bool) -> str:
 
 def one_outcome(n_rows: int, *, events: bool, weighted: bool = False) -> str:
     """That all rows have the same outcome, or all of those that weigh anything."""
-    if weighted:
-        return f"All outcomes with weight are {events:d}: {'nothing but events' if events else 'no event'}."
-    if n_rows == 1:
+    if n_rows == 1 and not weighted:
         return f"There is one row, and its outcome is {events:d}."
-    return f"All {n_rows:,} outcomes are {events:d}: {'nothing but events' if events else 'no event'}."
+    which = "outcomes with weight" if weighted else f"{n_rows:,} outcomes"
+    return f"All {which} are {events:d}: {'nothing but events' if events else 'no event'}."
 
 
 def repeats(seed: int) -> str:
@@ -179,8 +278,8 @@ def segments_in_words(
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
         return f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)
-    be = f"{off:,} are" if off > 1 else "1 is" if off else "none is"
-    sentence = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {be} off by more than noise"
+    some = f"{off:,} {be(off)}" if off else "none is"
+    sentence = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {some} off by more than noise"
     if not off:
         return f"{sentence}."
     errs = [segment for segment in segments if segment.reject]
@@ -226,23 +325,24 @@ def found_in_words(segments: FoundSegments, above: str | None = None) -> str:
     )
     if not any(each.conditions for each in segments.segments):
         return f"{searched}, none differs from the rest beyond chance: predictions are {first} ({p})."
-    be = "is" if segments.n_beyond == 1 else "are"
     more = "".join(f"; {each}" for each in others)
     least = len(segments.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
     other = _other_way(segments.segments)
     more += "" if other is None else f", such as {other.words}"
     few = _few_that_explain(segments, other, above)
-    return f"{searched}, {segments.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
+    return (
+        f"{searched}, {segments.n_beyond:,} {be(segments.n_beyond)} off by more than noise{few}: {first} ({p}){more}."
+    )
 
 
-def _few_that_explain(segments: FoundSegments, other: FoundSegment | None, above: str | None) -> str:
-    """How many of the segments explain the rest, and of which rows the errors of those in the sentence are."""
+def _few_that_explain(segments: FoundSegments, opposite: FoundSegment | None, above: str | None) -> str:
+    """How many of the segments explain the rest, and whose errors those in the sentence are."""
     n_listed = len(segments.segments)
-    few = f"; {n_listed} of them explain{'s' * (n_listed == 1)} the others" if segments.n_beyond > n_listed else ""
+    few = explaining(n_listed, segments.n_beyond)
     if n_listed == 1:
         return few
-    shown = (*segments.segments[:_TOLD], *(() if other is None else (other,)))
+    shown = (*segments.segments[:_TOLD], *(() if opposite is None else (opposite,)))
     of_range = any(each.in_part and each.name != above for each in shown)
     rows = "all its rows, or of the range of predictions that is given" if of_range else "all its rows"
     return f"{few}, each told with the error of {rows}"

@@ -23,7 +23,7 @@ from calibrant.findings.decision import (
     since,
     split_by_alarm,
 )
-from calibrant.findings.words import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
+from calibrant.findings.word_catalogue import MAX_WEIGHT, period_in_words, rate, share_of_score, whole
 from calibrant.inference.bounds.gate import asked, most_in_short, rows_to_collect
 from calibrant.inference.bounds.tally import rounded_rows
 from calibrant.recalibration.choose import falls_to, level_and_slope
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from calibrant.findings.record import AuditRecord
     from calibrant.recalibration.gain import RecalibrationGain
 
+# What a line begins with that says what to do.
 DO = "Do: "
-"""What a line begins with that says what to do."""
+# Where a small error may cost much, and none is seen.
 IF_ALL_RIGHT = "use the predictions if that is all right for you. If not, collect more rows first."
-"""Where a small error may cost much, and none is seen."""
 _CORRECT = "correct the predictions before you use them (recalibrate, by the code on the page)"
 _AVERAGED = ("averaged", "averaged_classes")
 _ONE_BY_ONE = "SegmentRecalibrator corrects segments one by one"
@@ -313,10 +313,10 @@ def _weights_of_repair(audit: AuditRecord, y_true: str) -> tuple[str, str]:
     return "import numpy\n", f", sample_weight={_weight_of(audit.sampling_fractions, f'rows[{y_true!r}]')}"
 
 
-def _weight_of(fractions: tuple[float, float], outcome: str) -> str:
+def _weight_of(fractions: tuple[float, float], expression: str) -> str:
     """What rows sampled by outcome weigh, in Python."""
     without, event = SamplingFractions(*fractions).weights
-    return f"numpy.where({outcome} == 1, {event}, {without})"
+    return f"numpy.where({expression} == 1, {event}, {without})"
 
 
 def _outcomes_at_horizon(followed: Followed) -> str:
