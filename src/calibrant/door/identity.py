@@ -184,13 +184,13 @@ def beginnings(
 
 
 def identity_of_cells(
-    number: npt.NDArray[Any], count: FloatArray, ones: FloatArray, rates: FloatArray, prediction: FloatArray
+    cell: npt.NDArray[Any], count: FloatArray, ones: FloatArray, rates: FloatArray, prediction: FloatArray
 ) -> Identity:
     """The identity of rows that were added up by cell of width 1 / 65536: rows, ones and rates of each cell."""
     with np.errstate(over="ignore"):
         lanes = [
             sum(
-                int((mixed(_token(number, kind) * seed) * each.astype(np.uint64)).sum(dtype=np.uint64))
+                int((mixed(_token(cell, kind) * seed) * each.astype(np.uint64)).sum(dtype=np.uint64))
                 for kind, each in enumerate((count, ones, rates))
             )
             & _WORD
@@ -303,9 +303,9 @@ def _tokens(y: FloatArray, v: FloatArray) -> UIntArray:
     return np.column_stack([_token(number, 0), np.where(kind == 0, np.uint64(0), _token(number, kind))])
 
 
-def _token(number: npt.NDArray[Any], kind: Any) -> UIntArray:
+def _token(cell: npt.NDArray[Any], kind: Any) -> UIntArray:
     """Never 0."""
-    return number.astype(np.uint64) * np.uint64(4) + np.asarray(kind + 1, dtype=np.uint64)
+    return cell.astype(np.uint64) * np.uint64(4) + np.asarray(kind + 1, dtype=np.uint64)
 
 
 def _cells_of(v: FloatArray) -> npt.NDArray[np.int64]:

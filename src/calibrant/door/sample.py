@@ -228,8 +228,8 @@ def _pool(prediction: FloatArray, sums: Iterator[FloatArray], cell_width: FloatA
         ordered += 0.0
         return ordered
 
-    def reduced(function: np.ufunc, rows: FloatArray) -> FloatArray:
-        return np.asarray(function.reduceat(rows[order], starts)) if ties else rows[order]
+    def reduced(ufunc: np.ufunc, rows: FloatArray) -> FloatArray:
+        return np.asarray(ufunc.reduceat(rows[order], starts)) if ties else rows[order]
 
     count, ones = (reduced(np.add, each) for each in itertools.islice(sums, 2))  # whole numbers
     weighted = [summed(each) for each in sums]

@@ -84,10 +84,10 @@ def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:
     return label_mass(sample, 0.0), label_mass(sample, 1.0)
 
 
-def label_mass(sample: Sample, label: float) -> FloatArray:
+def label_mass(sample: Sample, outcome: float) -> FloatArray:
     """One of the two."""
     mass = np.minimum(sample.weighted_outcome, sample.weight)
-    if label == 0.0:
+    if outcome == 0.0:
         np.subtract(sample.weight, mass, out=mass)
     mass /= sample.total_weight
     return mass
