@@ -93,7 +93,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "return gap",
         "pass",
     ): ("where a part of the gap is too much, so is the whole"),
-    ("recalibration/curves/formulas.py", "temperature", "return 1.0 / after", "pass"): (
+    ("recalibration/curves/scaling.py", "temperature", "return 1.0 / after", "pass"): (
         "a bisection goes on where there is nothing in between"
     ),
     ("kernels/lower.py", "longer", "return True, far, long, aimed", "pass"): _SEARCH,
@@ -120,7 +120,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         )
     },
     **{
-        ("recalibration/curves/steps.py", "bin_edges", "0", "1", line): (
+        ("recalibration/curves/scaling.py", "bin_edges", "0", "1", line): (
             "a faster way to the same sums of rows without weights"
         )
         for line in (
@@ -138,7 +138,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "more looks for a path before the proof, which ends at the shortest path with any number of them"
     ),
     **{
-        ("recalibration/curves/formulas.py", "", "1.01", "1.2625", line): "more than any; a quarter more is so as well"
+        ("recalibration/curves/scaling.py", "", "1.01", "1.2625", line): "more than any; a quarter more is so as well"
         for line in (
             "_STEEPEST = 1.01 * FARTHEST / _LEAST_SPREAD",
             "_HIGHEST = 1.01 * (FARTHEST + 2.0 * LARGEST_LOG_ODDS * _STEEPEST)",
@@ -246,7 +246,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"
     ),
-    ("recalibration/curves/formulas.py", "", "200", "201"): "more steps than any fit needs",
+    ("recalibration/curves/scaling.py", "", "200", "201"): "more steps than any fit needs",
     (
         "recalibration/by_segment/estimator.py",
         "compared",
@@ -266,14 +266,14 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         )
     },
     (
-        "recalibration/averaged_classes.py",
+        "recalibration/averaged.py",
         "_first",
         "0.0",
         "1.0",
         "moved = self.factor_ * score - self.bend_ * np.log1p(-np.minimum(score, 0.0))",
     ): "the logarithm of a probability is above 0 by rounding only",
     (
-        "recalibration/curves/formulas.py",
+        "recalibration/curves/scaling.py",
         "_least_loss",
         "rate.size > 8 * _ROUGHLY",
         "not (rate.size > 8 * _ROUGHLY)",

@@ -24,7 +24,7 @@ from pathlib import Path
 CLAIMS = {name: {"upper", "parts"} for name in ("upper_distance", "true_distance")}
 CLAIMS |= {"smooth_error": {"lower", "upper", "heights", "flow"}}
 CLAIMS |= {"lower_distance": {"lower", "upper", "r0", "r1", "targets", "shares"}}
-ROLES, ENDS = ("y_true", "y_prob", "sample_weight"), ("upper", "lower")
+ROLES, ENDS = ("y_true", "y_prob", "sample_weight"), {"upper": -1, "lower": 1}  # sign: where a claim says more
 
 
 def need(condition: bool, reason: str) -> None:
@@ -33,9 +33,9 @@ def need(condition: bool, reason: str) -> None:
         raise ValueError(reason)
 
 
-def whole(numbers: list[float]) -> tuple[list[int], int]:
+def whole(doubles: list[float]) -> tuple[list[int], int]:
     """Doubles as whole numbers over one power of two, and that power: nothing is rounded."""
-    pairs = [x.as_integer_ratio() for x in numbers]
+    pairs = [x.as_integer_ratio() for x in doubles]
     one = max(below for _, below in pairs)
     return [above * (one // below) for above, below in pairs], one
 
@@ -183,9 +183,9 @@ def check(data_path: str, certificate_path: str) -> list[str]:
         elif name == "lower_distance":
             proved = [lower_upper(data, proof["targets"], proof["shares"]), lower_lower(data, proof["r0"], proof["r1"])]
         else:
-            proved = [of_partition(data, data.rows if name == "true_distance" else data.pooled, lists["parts"])]
-        for end, value in zip(ENDS, proved, strict=False):
-            number, sign = Fraction(claim[end], 1 << bits), 1 if end == "lower" else -1
+            proved = [of_partition(data, {"true_distance": data.rows}.get(name, data.pooled), lists["parts"])]
+        for (end, sign), value in zip(ENDS.items(), proved, strict=False):
+            number = Fraction(claim[end], 1 << bits)
             need(sign * (value - number) >= 0, f"{name}: {end} end {float(number)!r}: only {float(value)!r} is proved")
             digits = sign * (sign * claim[end] * 10**15 >> bits)  # rounded so that no more is said than is proved
             said.append(f"{name}: {end} end {digits // 10**15}.{digits % 10**15:015}")

@@ -23,10 +23,8 @@ UNFORESEEN = 70
 TRACEBACK = "CALIBRANT_TRACEBACK"
 """The environment variable that asks for the traceback of what was not foreseen."""
 
-_LEAST_MEMORY = 640_000_000
-"""Address space that the libraries take when they are loaded."""
-_GRACE = 5.0
-"""Seconds that the work has to end itself when it is asked to."""
+_LEAST_MEMORY = 640_000_000  # address space that the libraries take when they are loaded
+_GRACE = 5.0  # seconds that the work has to end itself when it is asked to
 _LAST_WORDS = b"calibrant: something unforeseen: no verdict was reached (out of memory)\n"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _USERS = {
@@ -34,13 +32,7 @@ _USERS = {
     *(errno.EROFS, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO),
 }
 """What an operating system refuses for a reason that the user can see and change."""
-OPTIONS = {
-    "so_far": "--so-far",
-    "out": "--out",
-    "file": "FILE",
-    "certificate": "--certificate",
-    "items": "--items",
-}
+OPTIONS = {"so_far": "--so-far", "out": "--out", "file": "FILE", "certificate": "--certificate", "items": "--items"}
 """What an argument is called on the command line; the commands add the options that they declare."""
 
 _received: list[int] = []
@@ -111,46 +103,46 @@ def _vouch(code: int) -> None:
         os.write(pipe, bytes([code]))
 
 
-def _explain(problem: BaseException) -> int:
+def _explain(exception: BaseException) -> int:
     """Say what went wrong, and return the exit code."""
-    if isinstance(problem, Leave):
-        return int(problem.code or 0)
+    if isinstance(exception, Leave):
+        return int(exception.code or 0)
     if _received:  # no matter what a library in between made of it
         tell("calibrant: " + ("interrupted" if _received[0] == signal.SIGINT else "told to end"))
         return 128 + _received[0]
-    if isinstance(problem, KeyboardInterrupt):
+    if isinstance(exception, KeyboardInterrupt):
         tell("calibrant: interrupted")
         return 130
-    if isinstance(problem, SystemExit) and (code := _of_parser(problem)) is not None:
+    if isinstance(exception, SystemExit) and (code := _of_parser(exception)) is not None:
         return code
-    if isinstance(problem, InputError) or (isinstance(problem, OSError) and problem.errno in _USERS):
-        tell("calibrant: " + in_words(problem).replace("\n", "\\n"))
+    if isinstance(exception, InputError) or (isinstance(exception, OSError) and exception.errno in _USERS):
+        tell("calibrant: " + in_words(exception).replace("\n", "\\n"))
         return BAD_INPUT
-    if isinstance(problem, ImportError):
-        missing = missing_library("this command", problem)
-        if missing or problem.name == "NUMBA_DISABLE_JIT":  # which says that it cannot be so
-            tell(f"calibrant: {missing or problem}")
+    if isinstance(exception, ImportError):
+        missing = missing_library("this command", exception)
+        if missing or exception.name == "NUMBA_DISABLE_JIT":  # which says that it cannot be so
+            tell(f"calibrant: {missing or exception}")
             return BAD_INPUT
-    _tell_unforeseen(problem)
+    _tell_unforeseen(exception)
     return UNFORESEEN
 
 
-def _of_parser(problem: SystemExit) -> int | None:
+def _of_parser(exception: SystemExit) -> int | None:
     """The exit code of usage and help, which the parser of the command line leaves with; None of any other end."""
-    if problem.code in (0, None, BAD_INPUT):
-        return int(problem.code or 0) if _written(sys.stdout) else BAD_INPUT
-    if isinstance(problem.__context__, BrokenPipeError):  # help that is read no further
+    if exception.code in (0, None, BAD_INPUT):
+        return int(exception.code or 0) if _written(sys.stdout) else BAD_INPUT
+    if isinstance(exception.__context__, BrokenPipeError):  # help that is read no further
         _drop(sys.stdout)
         return 0
     return None
 
 
-def _tell_unforeseen(problem: BaseException) -> None:
-    first = next(iter(str(problem).splitlines()), "")
-    kind = type(problem).__name__ + (f": {first:.200}" if first else "")
+def _tell_unforeseen(exception: BaseException) -> None:
+    first = next(iter(str(exception).splitlines()), "")
+    kind = type(exception).__name__ + (f": {first:.200}" if first else "")
     tell(f"calibrant: something unforeseen: no verdict was reached ({kind}). {TRACEBACK}=1 shows the traceback.")
     if os.environ.get(TRACEBACK):
-        tell("".join(traceback.format_exception(problem)).rstrip())
+        tell("".join(traceback.format_exception(exception)).rstrip())
 
 
 def in_words(problem: InputError | OSError) -> str:

@@ -67,10 +67,8 @@ _NAMES = {
     "measures.registry": "Measure measures",
     "measures.smooth": "Witness smooth_calibration_error smooth_calibration_witness",
     "measures.two_bin": "averaged_two_bin_calibration_error cutoff_calibration_error squared_averaged_two_bin_error",
-    "recalibration.averaged": "AveragedScaling",
-    "recalibration.averaged_classes": "AveragedClassScaling",
+    "recalibration.averaged": "AveragedClassScaling AveragedScaling",
     "recalibration.base": "Recalibrator",
-    "recalibration.binning": "HistogramBinning IsotonicScaling NearestCalibrated ScalingBinning",
     "recalibration.by_segment.estimator": "RepairScore SegmentCorrection SegmentRecalibrator",
     "recalibration.certified": "CertifiedGain certified_gain",
     "recalibration.choose": "RecalibrationChoice choose_recalibrator",
@@ -78,10 +76,11 @@ _NAMES = {
     "recalibration.compare": "RecalibrationComparison RecalibrationScore compare_recalibrators",
     "recalibration.gain": "RecalibrationGain ScoreGain",
     "recalibration.multiclass": "DirichletScaling MulticlassRecalibrator VectorScaling",
-    "recalibration.scaling": "BetaScaling OffsetScaling PlattScaling PolynomialScaling",
+    "recalibration.scaling": (
+        "BetaScaling HistogramBinning IsotonicScaling NearestCalibrated OffsetScaling PlattScaling PolynomialScaling "
+        "ScalingBinning TemperatureScaling VennAbers"
+    ),
     "recalibration.storage": "from_json load",
-    "recalibration.temperature": "TemperatureScaling",
-    "recalibration.venn_abers": "VennAbers",
     "report.displays": "DistanceChainDisplay ReliabilityDisplay",
     "scoring": "calibration_scorer",
     "segments.by_column": "Segment calibration_by_segment",

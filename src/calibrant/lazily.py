@@ -64,12 +64,12 @@ def optional(user: str, *libraries: str) -> Iterator[None]:
         raise missing from None
 
 
-def missing_library(user: str, problem: ImportError) -> MissingLibraryError | None:
+def missing_library(user: str, exception: ImportError) -> MissingLibraryError | None:
     """The error that says how the library is installed that `user` missed; None where it is no library of an extra."""
-    if isinstance(problem, MissingLibraryError):
-        return problem
-    missing = (problem.name or "").partition(".")[0]
-    if not isinstance(problem, ModuleNotFoundError) or missing not in _INSTALLED_BY:
+    if isinstance(exception, MissingLibraryError):
+        return exception
+    missing = (exception.name or "").partition(".")[0]
+    if not isinstance(exception, ModuleNotFoundError) or missing not in _INSTALLED_BY:
         return None
     sentence = f"{user} needs {missing}, which is not installed: pip install {_INSTALLED_BY[missing]}"
     return MissingLibraryError(sentence, name=missing)

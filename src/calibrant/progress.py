@@ -11,10 +11,8 @@ from contextlib import contextmanager
 
 from calibrant.exits import escaped
 
-_PATIENCE = 1.0
-"""Seconds of work after which progress is shown."""
-_ENOUGH = 0.15
-"""Share of an audit that must be done before it tells how long the rest takes."""
+_PATIENCE = 1.0  # seconds of work after which progress is shown
+_ENOUGH = 0.15  # share of an audit that must be done before it tells how long the rest takes
 _SHARES = {
     "Interval calibration error": 0.01,
     "Surrogate interval calibration error": 0.02,
@@ -38,11 +36,11 @@ class Clock:
     them, and while one runs no time is given.
     """
 
-    def __init__(self, files: int = 1, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, n_files: int = 1, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._begun = self._stage_begun = now()
         self._stage = ""
-        self._todo = files * sum(_SHARES.values())
+        self._todo = n_files * sum(_SHARES.values())
         self._done, self._spent = 0.0, 0.0
 
     def next(self, stage: str) -> None:
@@ -75,11 +73,11 @@ class Progress:
     The line is written anew every second, over the one before.
     """
 
-    def __init__(self, files: int = 1, *, anywhere: bool = False) -> None:
+    def __init__(self, n_files: int = 1, *, anywhere: bool = False) -> None:
         self._anywhere = anywhere
         self._stage = "Starting"
         self._compiling = False
-        self._clock = Clock(files)
+        self._clock = Clock(n_files)
         self._line: _Line | None = None
         self._timer: threading.Timer | None = None
         self._stopped = False

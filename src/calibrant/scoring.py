@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["calibration_scorer"]
 
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from calibrant.door.classes import multiclass_sample
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.errors import InputError
 from calibrant.door.labels import as_labels, distinct, event_outcomes, label_column
 from calibrant.measures.registry import measures
@@ -40,7 +41,7 @@ class CalibrationScorer:
         self.parameters = parameters
         self._weight_request: bool | str | None = None
 
-    def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Column | None = None) -> float:  # noqa: N803
+    def __call__(self, estimator: Any, X: Any, y_true: Labels | Table, sample_weight: Column | None = None) -> float:  # noqa: N803
         """Return minus the error of the estimator's probabilities for X."""
         if not hasattr(estimator, "predict_proba"):
             raise InputError("estimator", f"is {estimator!r:.60}", allowed="it needs predict_proba")
@@ -88,7 +89,7 @@ class CalibrationScorer:
         request.score.add_request(param="sample_weight", alias=self._weight_request)
         return request
 
-    def _event(self, y_true: Any, y_prob: Any, classes: list[Any] | None) -> tuple[Any, Any]:
+    def _event(self, y_true: Labels | Table, y_prob: Any, classes: Sequence[Any] | None) -> tuple[Any, Any]:
         """Outcomes and probabilities of the positive one of two classes."""
         if classes is None:  # an estimator that does not say what its columns are
             return event_outcomes(y_true, self.pos_label), y_prob[:, 1]

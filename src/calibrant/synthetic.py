@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import RandomState, generator
+from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 
 IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +179,7 @@ def subset_sum_domain(numbers: Sequence[int] | IntArray, target: int) -> tuple[D
     ...          - distance) < 1e-12)
     True
     """
-    a = _positive_integers(numbers, "numbers")
+    a = _positive_integers(numbers)
     if not 0 < target <= a.sum():
         raise InputError("target", f"is {target}; it must lie between 1 and the sum of the numbers, {int(a.sum())}")
     # Subsets that add up to the target exist if and only if those that add up to the rest do.
@@ -200,7 +200,7 @@ def balanced_subset_sum_domain(numbers: Sequence[int] | IntArray) -> tuple[Domai
     An even count of numbers. Computational and Statistical Hardness of Calibration Distance (2026), Definition 6;
     constants in docs/hardness.md, which need no bound on how far the numbers differ.
     """
-    a = _positive_integers(numbers, "numbers")
+    a = _positive_integers(numbers)
     if a.size % 2:
         raise InputError("numbers", f"are {a.size}; an even count is needed")
     half = a.size // 2
@@ -240,8 +240,8 @@ def _outcomes(rate: FloatArray, rng: np.random.Generator) -> FloatArray:
     return (rng.random(rate.size) < rate).astype(np.float64)
 
 
-def _positive_integers(values: Sequence[int] | IntArray, name: str) -> FloatArray:
-    array = np.asarray(values)
+def _positive_integers(numbers: Sequence[int] | IntArray) -> FloatArray:
+    array = np.asarray(numbers)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu" or array.min() < 1:
-        raise InputError(name, "must be a list of positive whole numbers")
+        raise InputError("numbers", "must be a list of positive whole numbers")
     return array.astype(np.float64)

@@ -193,7 +193,7 @@ def test_a_full_disk_is_a_message(rows):
 
 def test_the_time_left_follows_the_stages_that_are_done():
     at = [0.0]
-    clock = told.Clock(files=2, now=lambda: at[0])
+    clock = told.Clock(n_files=2, now=lambda: at[0])
     clock.next("Reading")
     at[0] = 5.0
     assert clock.words() == "5 s"  # reading tells nothing of the rest

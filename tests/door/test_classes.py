@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from calibrant import InputError, discrete_calibration_test
-from calibrant.door.classes import ClassTable, class_probabilities, class_table, drawn_rows, multiclass_sample
+from calibrant.door.classes import ClassTable, class_table, drawn_rows, multiclass_sample
 from calibrant.measures.binned import squared_calibration_error
 from tests.oracles import multiclass as oracle
 from tests.shared_data import FOLDER, needs_data
@@ -244,12 +244,12 @@ def test_a_tensor_is_read_where_it_lies():
 def test_rows_add_up_to_1_within_the_tolerance(miss, tolerance, taken):
     table = [[0.3, 0.7], [0.25, 0.75 + miss]]
     if taken:
-        assert class_probabilities(table, tolerance).tolist() == table
+        assert class_table(table, tolerance).rows().tolist() == table
     else:
         with pytest.raises(
             InputError, match=r"y_prob: row 1 adds up to .*; class probabilities must add up to 1"
         ) as told:
-            class_probabilities(table, tolerance)
+            class_table(table, tolerance)
         assert told.value.row == 1
 
 
@@ -282,7 +282,7 @@ def test_what_is_no_table_of_class_probabilities_is_refused(table, said):
 def test_objects_that_are_numbers_are_a_table():
     from fractions import Fraction
 
-    assert class_probabilities(np.array([[Fraction(1, 4), Fraction(3, 4)]], object)).tolist() == [[0.25, 0.75]]
+    assert class_table(np.array([[Fraction(1, 4), Fraction(3, 4)]], object)).rows().tolist() == [[0.25, 0.75]]
     assert class_table([[True, False]]).given.dtype == np.float64
     assert class_table(np.array([[0.5, 0.5]], np.float32)).given.dtype == np.float32
 

@@ -17,7 +17,7 @@ from calibrant import (
 from calibrant.cli.app import app
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import BLOCKS, Draws, read_draws
+from calibrant.inference.bounds.draws import BLOCKS, Draws, Weighing, read_draws
 from calibrant.inference.bounds.gate import Ends
 from calibrant.inference.bounds.one_event import (
     Spread,
@@ -362,19 +362,19 @@ def test_few_distinct_predictions_are_proved_beyond_as_others_are(says, happens,
 def test_rows_that_were_sampled_by_outcome_have_their_own_most_weight_and_groups_need_one():
     y, v = np.array([0.0, 1, 0, 1, 0, 1]), np.linspace(0.1, 0.6, 6)
     fractions, groups = {0: 0.1, 1: 1.0}, [0, 0, 1, 1, 2, 2]
-    _, rows = read_draws(y, v, sampling_fractions=fractions)
+    _, rows = read_draws(y, v, Weighing(sampling_fractions=fractions))
     assert rows.w.max() == rows.most
     assert rows.w[rows.y == 0.0] == pytest.approx(10.0 * rows.w[rows.y == 1.0])
-    _, units = read_draws(y, v, None, None, groups, 5.0 * rows.most, sampling_fractions=fractions)
+    _, units = read_draws(y, v, Weighing(None, None, 5.0 * rows.most, fractions), groups)
     assert (units.most, units.n_groups) == (5.0 * rows.most, 3)
-    _, alone = read_draws(y, v, None, None, np.arange(6))  # each a group of its own
+    _, alone = read_draws(y, v, groups=np.arange(6))  # each a group of its own
     assert (alone.n_groups, alone.most) == (None, 1.0)
-    for options in ({"max_weight": 3.0}, {"groups": groups}):
+    for most, units in ((3.0, None), (None, groups)):
         with pytest.raises(InputError, match="max_weight: ") as error:
-            read_draws(y, v, sampling_fractions=fractions, **options)
-        assert ("is needed" in error.value.problem) == ("groups" in options)
+            read_draws(y, v, Weighing(None, None, most, fractions), units)
+        assert ("is needed" in error.value.problem) == (units is not None)
     with pytest.raises(InputError, match="max_weight: has no effect: there are no weights, trials or groups"):
-        read_draws(y, v, max_weight=1.0)
+        read_draws(y, v, Weighing(max_weight=1.0))
 
 
 def test_nothing_is_learned_of_rows_without_weight():

@@ -107,9 +107,9 @@ def test_what_a_gate_proves_in_a_clause(found, proved):
 def test_a_tally_counts_what_is_collected():
     assert Tally(1).summary() == "1 row"
     assert Tally(50, None, 1000, "group").summary() == "50 groups, 1,000 rows"
-    assert Tally.of(result(n_groups=50, groups_needed=90)) == Tally(50, 90, 1000, "group", 0)
-    assert Tally.of(result(n_unknown=500)) == Tally(1500, 3000, 1000)
-    assert Tally.of(result()) == Tally(1000, 3000, None)
+    assert result(n_groups=50, groups_needed=90).tally == Tally(50, 90, 1000, "group", 0)
+    assert result(n_unknown=500).tally == Tally(1500, 3000, 1000)
+    assert result().tally == Tally(1000, 3000, None)
     assert Tally(1500, 3000, 1000).as_they_come() == " as these come (67% of them known)"
     assert Tally(1500, 3000, 1000).as_they_come("so far") == " as these come (67% of them known, so far)"
     assert Tally(1500).as_they_come("so far") == " (so far)"

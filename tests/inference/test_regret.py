@@ -13,7 +13,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
 from calibrant.inference import regret_bounds
 from calibrant.inference.bounds import regret as of_regret
-from calibrant.inference.bounds.draws import Draws, read_draws
+from calibrant.inference.bounds.draws import Draws, Weighing, read_draws
 from calibrant.inference.bounds.one_event import psi
 from calibrant.inference.bounds.regret import (
     Cuts,
@@ -172,7 +172,7 @@ def test_of_groups_the_bound_is_no_less_than_with_their_own_squares():
     rng = np.random.default_rng(1)
     v = np.round(rng.random(60), 1)
     y, groups = (rng.random(60) < v**2).astype(float), rng.integers(0, 12, 60)
-    _, units = read_draws(y, v, None, None, groups, 12.0)
+    _, units = read_draws(y, v, Weighing(max_weight=12.0), groups)
     lines, share, log = Lines.of(units), psi(0.3) / 0.3, 4.0
     found = _at_units(lines, 0.4, share, float(lines.sums[2].sum()), log * lines.scale)
     exact = max(allowed(units, share, log, 0.4, False, cut) for cut in [*v, 2.0])

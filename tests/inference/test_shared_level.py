@@ -221,11 +221,11 @@ def test_states_share_the_resamples_and_none_has_too_few_for_a_tail():
 def test_each_lower_end_of_regret_has_the_level_of_its_ends(level):
     y, v = rows(600, 6, 3.0)
     units = Draws.of_sample(Sample.of_arrays(y, v, None))
-    ends = of_regret._Ends(units, level, (np.zeros(0), np.zeros(0)))
-    bounds = ends.bounds((0.9, 0.95), 0.3, 0.2, 600)
+    cells = np.zeros(0), np.zeros(0)
+    bounds = of_regret._bounds(units, level, cells, (0.9, 0.95), 0.3, 0.2, 600)
     assert (bounds.level, bounds.threshold) == (level, 0.3)
     for found, learn, high in (
-        (bounds.regret_interval, lambda taught: of_regret._best_cut(taught, 0.3, ends.cells), 0.9),
-        (bounds.decision_loss_interval, lambda taught: of_regret._task(taught, ends.cells), 0.95),
+        (bounds.regret_interval, lambda taught: of_regret._best_cut(taught, 0.3, cells), 0.9),
+        (bounds.decision_loss_interval, lambda taught: of_regret._task(taught, cells), 0.95),
     ):
         assert (found.low, found.high) == (lower_end(units, learn, level), high)

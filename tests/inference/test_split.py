@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, calibration_gate
 from calibrant.cli.app import app
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import Draws, draws_of, read_draws
+from calibrant.inference.bounds.draws import Draws, Weighing, draws_of, read_draws
 from calibrant.inference.bounds.gate import _shares
 from calibrant.tables import entry
 from tests.strategies import examples, samples
@@ -39,12 +39,12 @@ def test_neither_the_order_of_rows_nor_the_names_of_groups_nor_the_scale_of_weig
     ways = [
         (read_draws(y, v), read_draws(y[order], v[order])),
         (
-            read_draws(y, v, w, max_weight=1.0),
-            read_draws(y[order], v[order], w[order] / 3.0, max_weight=1.0 / 3.0),
+            read_draws(y, v, Weighing(w, max_weight=1.0)),
+            read_draws(y[order], v[order], Weighing(w[order] / 3.0, max_weight=1.0 / 3.0)),
         ),
         (
-            read_draws(y, v, w, groups=group, max_weight=99.0),
-            read_draws(y[order], v[order], w[order] / 3.0, groups=name[order], max_weight=33.0),
+            read_draws(y, v, Weighing(w, max_weight=99.0), group),
+            read_draws(y[order], v[order], Weighing(w[order] / 3.0, max_weight=33.0), name[order]),
         ),
     ]
     for (_, one), (_, other) in ways:

@@ -23,8 +23,8 @@ from calibrant.recalibration import (
     choose_recalibrator,
     compare_recalibrators,
 )
+from calibrant.recalibration.compare import says_certain
 from calibrant.recalibration.curves.base import maps
-from calibrant.recalibration.judge import says_certain
 
 
 @pytest.mark.parametrize("seed", range(20))

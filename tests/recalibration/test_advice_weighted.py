@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from calibrant import CalibrationSketch, audit
 from calibrant.recalibration.choose import _too_light, _worth
-from calibrant.recalibration.judge import Judge
+from calibrant.recalibration.compare import Judge
 from tests.strategies import examples
 
 OPTIONS = {"n_resamples": 99, "random_state": 0}

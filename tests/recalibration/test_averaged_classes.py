@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from calibrant.door.classes import multiclass_sample
 from calibrant.recalibration import AveragedClassScaling, TemperatureScaling, choose_recalibrator, from_json
-from calibrant.recalibration import averaged_classes as room
+from calibrant.recalibration import averaged as room
 from calibrant.recalibration.softmax_fit import OutOfTime, SoftmaxProblem
 from tests.oracles import averaged_classes as oracle
 from tests.strategies import drawn_classes, examples

@@ -19,11 +19,11 @@ from calibrant.recalibration import (
     SegmentRecalibrator,
     TemperatureScaling,
     VectorScaling,
-    averaged_classes,
     from_json,
 )
+from calibrant.recalibration import averaged as averaged_classes
 from calibrant.recalibration.by_segment.corrections import LARGEST_CHANGE, LARGEST_SHIFT, MOST_PARTS
-from calibrant.recalibration.curves import formulas
+from calibrant.recalibration.curves import scaling
 from calibrant.recalibration.curves.averaged import _FARTHEST
 from calibrant.recalibration.kinds import column, number, square
 from calibrant.recalibration.multiclass import largest_entry, least_ridge
@@ -32,8 +32,8 @@ from tests.recalibration.test_storage import NAMES, TABLE, P, Y, sealed
 
 ENDS = np.array([0.0, 5e-324, 1e-300, 1e-12, 0.25, 0.5, 0.75, 1.0 - 2.0**-53, 1.0])
 CORNERS = np.vstack([np.eye(3), np.full((1, 3), 1.0 / 3.0), [[1.0, 5e-324, 0.0], [0.5, 0.5, 0.0]]])
-LINE = {"slope_": formulas._STEEPEST, "intercept_": formulas._HIGHEST}
-BETA = {"a_": formulas._STEEPEST, "b_": formulas._STEEPEST, "c_": formulas._HIGHEST}
+LINE = {"slope_": scaling._STEEPEST, "intercept_": scaling._HIGHEST}
+BETA = {"a_": scaling._STEEPEST, "b_": scaling._STEEPEST, "c_": scaling._HIGHEST}
 HOT = {"temperature_": 1e3 * (1.0 + 1e-9)}
 
 
@@ -56,7 +56,7 @@ MAPS = [
     *((PlattScaling(clip), LINE) for clip in (1e-300, 1e-12, 0.49)),
     *((BetaScaling(clip), BETA) for clip in (1e-300, 1e-12, 0.49)),
     *((TemperatureScaling(clip), HOT) for clip in (1e-300, 0.49)),
-    *((PolynomialScaling(degree), {"coefficients_": formulas._LARGEST_COEFFICIENT}) for degree in (1, 3, 12, 39)),
+    *((PolynomialScaling(degree), {"coefficients_": scaling._LARGEST_COEFFICIENT}) for degree in (1, 3, 12, 39)),
     *(vector(penalty, clip) for penalty, clip in ((1.0, 1e-300), (5e-324, 1e-300), (1e100, 0.49))),
     *(dirichlet(*each) for each in ((1.0, None, None), (5e-324, 1e-300, 1e300), (1e100, 1e-320, None))),
 ]

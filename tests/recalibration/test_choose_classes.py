@@ -8,7 +8,7 @@ import pytest
 from calibrant import InputError, lower_calibration_distance
 from calibrant.door.classes import multiclass_sample
 from calibrant.recalibration import DirichletScaling, choose_recalibrator, compare, compare_recalibrators
-from calibrant.recalibration.judge import Judge
+from calibrant.recalibration.compare import Judge
 from calibrant.recalibration.softmax_fit import OutOfTime
 from tests.strategies import drawn_classes
 

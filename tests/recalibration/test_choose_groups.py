@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 
 from calibrant import InputError, audit, choose_recalibrator
-from calibrant.recalibration import AveragedScaling, choose, compare_recalibrators, judge
+from calibrant.recalibration import AveragedScaling, choose, compare, compare_recalibrators
 
 
 def drawn(n, seed=0):
@@ -50,7 +50,7 @@ def test_groups_of_independent_rows_change_little():
 def test_groups_are_never_on_both_sides():
     y, v = drawn(300)
     group = np.random.default_rng(1).integers(0, 40, 300)
-    rows = judge.Judge.of(y, v, None, None, group)
+    rows = compare.Judge.of(y, v, None, None, group)
     for train, test in rows.splits(5, 0):
         assert not set(group[train]) & set(group[test])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit, softmax
 
 from calibrant.recalibration import TemperatureScaling, VectorScaling, softmax_fit
-from calibrant.recalibration.curves import formulas
+from calibrant.recalibration.curves import scaling
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, fit_softmax, spread_between
 
 N = 200
@@ -24,7 +24,7 @@ def test_terms_are_those_of_the_constrained_optimum(slopes, active):
     units = np.vstack([T, OTHER])
     rate = expit(slopes @ units + 0.2)
     base = float(logit(MASS @ rate))
-    found, theta = formulas._best_terms(CANDIDATES, units, rate, MASS, base, np.array([0.0, 0.0, base]))
+    found, theta = scaling._best_terms(CANDIDATES, units, rate, MASS, base, np.array([0.0, 0.0, base]))
     assert found == active
     slope = np.append(units, np.ones((1, N)), axis=0) @ (MASS * (expit(theta[:2] @ units + theta[2]) - rate))
     free = [*active, 2]
@@ -37,10 +37,10 @@ def test_terms_are_those_of_the_constrained_optimum(slopes, active):
 
 @pytest.mark.parametrize("roughly", [1, 10**6])
 def test_what_pooled_neighbours_say_first_changes_no_fit(monkeypatch, roughly):
-    monkeypatch.setattr(formulas, "_ROUGHLY", 64 * roughly)
+    monkeypatch.setattr(scaling, "_ROUGHLY", 64 * roughly)
     v = np.linspace(0.02, 0.98, 600)
     rows = np.vstack([np.log(v), -np.log1p(-v)])
-    found = formulas._least_loss(rows, expit(1.3 * rows[0] + 0.7 * rows[1] - 0.1), np.full(600, 1.0 / 600))
+    found = scaling._least_loss(rows, expit(1.3 * rows[0] + 0.7 * rows[1] - 0.1), np.full(600, 1.0 / 600))
     assert found == pytest.approx((1.3, 0.7, -0.1), abs=1e-4)
 
 

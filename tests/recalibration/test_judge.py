@@ -8,7 +8,7 @@ from calibrant.door.arguments import TimeLimit
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.rows import Rows
 from calibrant.recalibration import TemperatureScaling, VectorScaling
-from calibrant.recalibration.judge import Judge, says_certain, spread_of_sum
+from calibrant.recalibration.compare import Judge, says_certain, spread_of_sum
 from calibrant.recalibration.softmax_fit import OutOfTime
 
 Y, V = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.1, 0.8, 0.6, 0.3])

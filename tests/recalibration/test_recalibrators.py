@@ -35,7 +35,7 @@ from calibrant.recalibration import (
     VennAbers,
 )
 from calibrant.recalibration.curves.base import maps
-from calibrant.recalibration.curves.steps import bin_edges
+from calibrant.recalibration.curves.scaling import bin_edges
 from tests.maps import BINARY
 from tests.oracles import corp as isotonic_oracle
 from tests.oracles import recalibration as oracle

@@ -11,7 +11,7 @@ from calibrant import InputError, choose_recalibrator
 from calibrant.recalibration import choose, compare_recalibrators
 from calibrant.recalibration.by_segment import estimator
 from calibrant.recalibration.by_segment.estimator import compared, read_score
-from calibrant.recalibration.judge import mean_with_interval
+from calibrant.recalibration.compare import mean_with_interval
 
 MASS = np.full(50, 0.02)
 

@@ -27,7 +27,7 @@ from calibrant.recalibration.by_segment import corrections, estimator
 from calibrant.recalibration.by_segment.corrections import Fitting, _Corrections, _moving, _newton
 from calibrant.recalibration.by_segment.estimator import compared
 from calibrant.recalibration.by_segment.table import Cut, conditions
-from calibrant.recalibration.judge import Judge
+from calibrant.recalibration.compare import Judge
 from tests.strategies import examples
 
 

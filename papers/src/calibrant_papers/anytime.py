@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.gate.anytime import CalibrationGate
-from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.draws import Weighing, read_draws
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.bounds.one_event import Spread, lower_end, lower_function
 from calibrant.inference.bounds.population import sample_distance
@@ -193,7 +193,7 @@ def _right(
 
 def _proved(y: FloatArray, v: FloatArray, w: FloatArray | None, limit: float, verdict: str) -> bool:
     """Whether `calibration_gate` of these rows would say so; of its ends the one that it rests on."""
-    sample, units = read_draws(y, v, w, max_weight=None if w is None else HEAVIEST)
+    sample, units = read_draws(y, v, Weighing(w, max_weight=None if w is None else HEAVIEST))
     if verdict == "beyond":
         return lower_end(units, lower_function, _LEVEL) > limit
     return Spread.of(units).upper_end(sample_distance(sample).upper, _LEVEL) <= limit

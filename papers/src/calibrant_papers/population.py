@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import Draws, read_draws
+from calibrant.inference.bounds.draws import Draws, Weighing, read_draws
 from calibrant.inference.bounds.gate import Ends
 from calibrant.inference.bounds.one_event import Spread
 from calibrant.inference.bounds.population import bootstrap_bounds, population_bounds, sample_distance
@@ -135,8 +135,8 @@ def _held(
     found = population_bounds(y, v, level=_LEVEL, **options)
     joint = all(i.low - near <= values[name] <= i.high + near for name, i in found.intervals.items())
     joint &= found.population_distance.high >= distance - near
-    columns = [options.get(name) for name in ("sample_weight", "trials", "groups", "max_weight")]
-    sample, units = read_draws(y, v, *columns)
+    weighing = Weighing(*(options.get(name) for name in ("sample_weight", "trials", "max_weight")))
+    sample, units = read_draws(y, v, weighing, options.get("groups"))
     low, high = Ends.of(sample, _LEVEL, units).proved
     width, answered = 0.0, 0.0
     if resample:

@@ -164,7 +164,7 @@ def _identity(sample: Sample) -> None:
 
 def _fit(sample: Sample) -> None:
     from calibrant.kernels.isotonic import isotonic
-    from calibrant.recalibration.curves.formulas import PlattCurve
+    from calibrant.recalibration.curves.scaling import PlattCurve
 
     PlattCurve().fit_sample(sample)
     isotonic(sample.prediction, sample.count)

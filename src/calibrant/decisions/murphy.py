@@ -170,7 +170,7 @@ def murphy_from_sample(
     def score(cut: IntArray) -> FloatArray:
         return np.asarray(2.0 * ((1.0 - t) * cuts.events[cut] + t * (rest - cuts.others[cut])))
 
-    now, after = cuts.now(t), cuts.after(t)
+    now, after, best = cuts.now(t), cuts.after(t), cuts.best_at(t)
     uncertainty = 2.0 * np.minimum((1.0 - t) * rate, t * rest)
     with np.errstate(invalid="ignore"):
         false_positive = (rest - cuts.others) / rest
@@ -179,9 +179,9 @@ def murphy_from_sample(
         thresholds=t,
         elementary_score=score(now),
         elementary_score_after=score(after),
-        elementary_miscalibration=2.0 * cuts.lost(t, now),
-        elementary_miscalibration_after=2.0 * cuts.lost(t, after),
-        elementary_discrimination=np.maximum(uncertainty - score(cuts.best_at(t)), 0.0),
+        elementary_miscalibration=2.0 * cuts.lost(t, now, best),
+        elementary_miscalibration_after=2.0 * cuts.lost(t, after, best),
+        elementary_discrimination=np.maximum(uncertainty - score(best), 0.0),
         elementary_uncertainty=uncertainty,
         false_positive_rate=false_positive,
         true_positive_rate=true_positive,

@@ -30,7 +30,7 @@ N_RESAMPLES = 999
 """Resamples where nothing else is asked for: p-values then are whole thousandths."""
 
 
-def _real(value: object) -> float | None:
+def _real(value: Any) -> float | None:
     """A number as float; None for anything else, truth values among it."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return None
@@ -40,21 +40,21 @@ def _real(value: object) -> float | None:
         return math.inf
 
 
-def _whole(value: object) -> int | None:
+def _whole(value: Any) -> int | None:
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
-def one_of(value: object, allowed: Collection[str], name: str) -> None:
+def one_of(value: Any, allowed: Collection[str], name: str) -> None:
     """Raise unless value is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(name, f"is {value!r:.40}", allowed=f"it must be one of {', '.join(map(repr, allowed))}")
 
 
-def text(value: str | None, name: str) -> None:
+def text(word: str | None, name: str) -> None:
     """Raise unless value is text that is not empty and can be written, or None."""
-    if value is not None and (not isinstance(value, str) or not value):
-        raise InputError(name, f"is {value!r:.40}", allowed="it must be text, and not empty")
-    check_letters(value, name)
+    if word is not None and (not isinstance(word, str) or not word):
+        raise InputError(name, f"is {word!r:.40}", allowed="it must be text, and not empty")
+    check_letters(word, name)
 
 
 def texts(values: Sequence[str], name: str) -> None:
@@ -71,7 +71,7 @@ def check_letters(value: Any, name: str) -> None:
         raise InputError(name, f"is {value!r:.40}", allowed="it must be text that UTF-8 can hold")
 
 
-def flag(value: bool, name: str) -> None:
+def flag(value: Any, name: str) -> None:
     """Raise unless value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(name, f"is {value!r:.40}", allowed="it must be True or False")
@@ -105,11 +105,7 @@ def between(value: float, name: str, low: float, high: float) -> float:
     """Return a number from low on, below high."""
     number = _real(value)
     if number is None or not low <= number < high:
-        raise InputError(
-            name,
-            f"is {value!r:.40}",
-            allowed=f"it must lie between {low:g} and {high:g}",
-        )
+        raise InputError(name, f"is {value!r:.40}", allowed=f"it must lie between {low:g} and {high:g}")
     return number
 
 
@@ -125,9 +121,9 @@ def fraction(value: float, name: str) -> float:
     return number
 
 
-def _of_percent(number: float | None) -> str:
+def _of_percent(share: float | None) -> str:
     """Say how to write a share that may have been meant in percent."""
-    return f"; for {number:g}% write {number / 100.0:g}" if number is not None and 1.0 <= number < 100.0 else ""
+    return f"; for {share:g}% write {share / 100.0:g}" if share is not None and 1.0 <= share < 100.0 else ""
 
 
 def power_of_two(value: int, name: str, least: int, most: int) -> int:

@@ -67,12 +67,7 @@ class CensoredOutcomes(Result):
 
 
 def censored_outcomes(
-    time: Column,
-    event: Column,
-    horizon: float,
-    *,
-    strata: Any = None,
-    least_followed: float = LEAST_FOLLOWED,
+    time: Column, event: Column, horizon: float, *, strata: Any = None, least_followed: float = LEAST_FOLLOWED
 ) -> CensoredOutcomes:
     """Turn times with censoring into outcomes at a horizon, with weights for the rows whose outcome is not known.
 

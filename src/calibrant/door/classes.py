@@ -12,14 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import positive_integer
-from calibrant.door.columns import Column, Labels, Table, is_masked, kind_of, read_columns
+from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table, is_masked, kind_of, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted, short_repr
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _BY_INSERTION = 16  # most probable classes above which rows are sorted
 _COLUMNS = 16  # read at a time: rows of halves, singles and doubles are in stretches of 64 bytes
@@ -294,11 +291,6 @@ def drawn_rows(sample: MulticlassSample, most: int, seed: int) -> MulticlassSamp
     return sample.take(index)
 
 
-def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArray:
-    """Class probabilities of shape (n, K) as float64, the numbers given; InputError if rows do not add up to 1."""
-    return class_table(y_prob, tolerance).rows()
-
-
 Given = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-5
@@ -306,8 +298,7 @@ SUM_TOLERANCE = 1e-5
 
 _SIX_DECIMALS = 5e-7
 """What a value may lose that was written with six decimals: many classes add up to more than `SUM_TOLERANCE`."""
-_BLOCK = 2**19
-"""Numbers that are made float64 at a time: 4 MB."""
+_BLOCK = 2**19  # numbers that are made float64 at a time: 4 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)

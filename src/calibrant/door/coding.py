@@ -79,9 +79,9 @@ def _shortest(low: float, high: float, near: tuple[float, ...]) -> float:
     return low
 
 
-def singly(name: Any, numbers: FloatArray) -> list[str]:
+def singly(name: Any, values: FloatArray) -> list[str]:
     """Name the parts of a column of few numbers."""
-    return [f"{name} = {_shown(each)}" for each in numbers]
+    return [f"{name} = {_shown(each)}" for each in values]
 
 
 def ranges(name: Any, cuts: FloatArray) -> list[str]:
@@ -194,14 +194,14 @@ def numbers_of(days: npt.NDArray[Any]) -> FloatArray:
     return numbers
 
 
-def days_after(numbers: FloatArray) -> FloatArray:
+def days_after(values: FloatArray) -> FloatArray:
     """The days that follow.
 
     >>> import numpy as np
     >>> days_after(np.array([day_number(2024, 2, 29)])) == day_number(2024, 3, 1)
     array([ True])
     """
-    return numbers_of(np.array([_shown_day(each) for each in numbers], "datetime64[D]") + 1)
+    return numbers_of(np.array([_shown_day(each) for each in values], "datetime64[D]") + 1)
 
 
 def days_singly(name: Any, days: FloatArray) -> list[str]:
@@ -243,5 +243,5 @@ def _month(number: int) -> str:
     return f"{year:04d}-{rest // _MONTH + 1:02d}"
 
 
-def _shown_day(number: float) -> str:
-    return f"{_month(int(number))}-{int(number) % _MONTH + 1:02d}"
+def _shown_day(day: float) -> str:
+    return f"{_month(int(day))}-{int(day) % _MONTH + 1:02d}"

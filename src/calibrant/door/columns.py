@@ -130,9 +130,9 @@ def _numbers(values: Column, name: str) -> tuple[FloatArray, InputError | None]:
     return everywhere, InputError(name, f"row {row} is null", row=row, allowed=NOT_NULL)
 
 
-def _check_rows(name: str, numbers: FloatArray, problem: InputError | None) -> None:
+def _check_rows(name: str, values: FloatArray, problem: InputError | None) -> None:
     """Raise for the first bad row: one that holds no number, or one before it that is out of range."""
-    before = numbers if problem is None else numbers[: problem.row]
+    before = values if problem is None else values[: problem.row]
     if before.size:
         _CHECKS[name](before)
     if problem is not None:

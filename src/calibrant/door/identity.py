@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.kernels import identity as kernel
 from calibrant.kernels.types import UIntArray
@@ -45,8 +46,6 @@ _FINE = 51  # different predictions from which on those of other rows are no oth
 _POINTS = 64
 _WORD = (1 << 64) - 1
 _NO_IDS = np.empty(0, dtype=np.uint64)
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,9 @@ def fingerprint(path: str) -> str:
 
 
 def identities(
-    y: npt.NDArray[Any],
-    v: npt.NDArray[Any],
-    w: npt.NDArray[Any] | None = None,
+    y: FloatArray,
+    v: FloatArray,
+    w: FloatArray | None = None,
     sizes: Sequence[int] | None = None,
     ids: UIntArray | None = None,
     ids_name: str = "",
@@ -165,9 +164,9 @@ def identities(
 
 
 def beginnings(
-    y: npt.NDArray[Any],
-    v: npt.NDArray[Any],
-    w: npt.NDArray[Any] | None,
+    y: FloatArray,
+    v: FloatArray,
+    w: FloatArray | None,
     counts: Sequence[int],
     ids: UIntArray | None = None,
     ids_name: str = "",
@@ -278,11 +277,7 @@ def _with_keys(ids: UIntArray | None, keys: UIntArray | None) -> tuple[UIntArray
 
 
 def _sums(
-    y: npt.NDArray[Any],
-    v: npt.NDArray[Any],
-    w: npt.NDArray[Any] | None,
-    ids: UIntArray | None,
-    stops: npt.NDArray[np.int64],
+    y: FloatArray, v: FloatArray, w: FloatArray | None, ids: UIntArray | None, stops: npt.NDArray[np.int64]
 ) -> UIntArray:
     """Sums of the hashes of the first rows, for each of these counts in rising order."""
     sums = np.zeros((len(stops), kernel.LANES), dtype=np.uint64)
@@ -290,7 +285,7 @@ def _sums(
     return sums
 
 
-def _keys(y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None) -> UIntArray:
+def _keys(y: FloatArray, v: FloatArray, w: FloatArray | None) -> UIntArray:
     """One number for float32(v), y and w of each row; a missing weight is 1."""
     single = [(np.asarray(each, dtype=np.float32) + np.float32(0.0)).view(np.uint32) for each in (y, v)]
     key: UIntArray = single[0].astype(np.uint64) << np.uint64(32) | single[1].astype(np.uint64)
@@ -300,7 +295,7 @@ def _keys(y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None) 
     return key
 
 
-def _tokens(y: npt.NDArray[Any], v: npt.NDArray[Any]) -> UIntArray:
+def _tokens(y: FloatArray, v: FloatArray) -> UIntArray:
     """Tokens of each row's cell, and of an outcome of 1, or a rate, there."""
     outcome = np.asarray(y, dtype=np.float64)
     kind = np.where(outcome == 1.0, 1, np.where(outcome == 0.0, 0, 2))
@@ -313,14 +308,12 @@ def _token(number: npt.NDArray[Any], kind: Any) -> UIntArray:
     return number.astype(np.uint64) * np.uint64(4) + np.asarray(kind + 1, dtype=np.uint64)
 
 
-def _cells_of(v: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _cells_of(v: FloatArray) -> npt.NDArray[np.int64]:
     x = np.clip(np.nan_to_num(np.asarray(v, dtype=np.float64)), 0.0, 1.0) * CELLS
     return (np.floor(x) + np.ceil(x)).astype(np.int64)
 
 
-def _head(
-    y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None, keys: UIntArray | None
-) -> tuple[int | None, float]:
+def _head(y: FloatArray, v: FloatArray, w: FloatArray | None, keys: UIntArray | None) -> tuple[int | None, float]:
     """None of rows that begin as others do by chance: few different predictions, whose outcomes tell little."""
     bits = _bits_of_rows(y, v)
     if len(v) < HEAD or (bits < DOUBT and len(np.unique(v)) < _FINE):
@@ -334,7 +327,7 @@ def _head(
     return _joined(*lanes.tolist()), bits
 
 
-def _bits_of_rows(y: npt.NDArray[Any], v: npt.NDArray[Any]) -> float:
+def _bits_of_rows(y: FloatArray, v: FloatArray) -> float:
     """Information of rows whose outcomes are 0 or 1, by cell."""
     outcome = np.asarray(y, dtype=np.float64)
     binary = (outcome == 0.0) | (outcome == 1.0)
@@ -444,12 +437,7 @@ class Repeats:
 
 
 def sample_rows(
-    y: npt.NDArray[Any],
-    v: npt.NDArray[Any],
-    ids: UIntArray | None = None,
-    *,
-    numbered: bool = False,
-    keyed: bool = False,
+    y: FloatArray, v: FloatArray, ids: UIntArray | None = None, *, numbered: bool = False, keyed: bool = False
 ) -> tuple[RowSample | None, Repeats | None]:
     """The sample of rows in their order, and what shows that some are there twice; of event rates there is none.
 
@@ -613,20 +601,20 @@ def _divisible(n: FloatArray, v: FloatArray, rate: float, times: int) -> FloatAr
     return probability
 
 
-def _numbers(v: npt.NDArray[Any]) -> UIntArray:
+def _numbers(v: FloatArray) -> UIntArray:
     with np.errstate(over="ignore"):  # what is no probability is refused later, by its row
         single = np.asarray(v, dtype=np.float32) + np.float32(0.0)
     numbers: UIntArray = single.view(np.uint32).astype(np.uint64)
     return numbers
 
 
-def _predictions(numbers: npt.NDArray[Any]) -> FloatArray:
-    predictions: FloatArray = np.ascontiguousarray(numbers, dtype=np.uint32).view(np.float32).astype(np.float64)
+def _predictions(single: npt.NDArray[Any]) -> FloatArray:
+    predictions: FloatArray = np.ascontiguousarray(single, dtype=np.uint32).view(np.float32).astype(np.float64)
     return np.clip(np.nan_to_num(predictions), 0.0, 1.0)
 
 
-def _levels(numbers: UIntArray) -> npt.NDArray[np.int64]:
+def _levels(keys: UIntArray) -> npt.NDArray[np.int64]:
     """With how many zero bits the hash of each number begins."""
-    hashes = mixed(numbers + kernel.FIRST)
+    hashes = mixed(keys + kernel.FIRST)
     high = (hashes >> np.uint64(11)).astype(np.float64)  # 53 bits, which a double has
     return np.where(high > 0, 53 - np.frexp(high)[1], 53).astype(np.int64)

@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import check_letters
-from calibrant.door.columns import is_masked
+from calibrant.door.columns import FloatArray, IntArray, is_masked
 from calibrant.door.errors import InputError
 
-IntArray = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
 Classes = tuple[Any, ...]
 
 
-def is_outcome(values: npt.NDArray[Any], outcome: npt.NDArray[np.float64]) -> bool:
+def is_outcome(values: npt.NDArray[Any], outcome: FloatArray) -> bool:
     """Whether a column of two values tells the events from the rest: the outcome itself, or turned around."""
     kinds, place = np.unique(values, return_inverse=True)
     if kinds.size != 2 or outcome.min() == outcome.max():
@@ -25,16 +24,16 @@ def is_outcome(values: npt.NDArray[Any], outcome: npt.NDArray[np.float64]) -> bo
     return bool((place == outcome).all() or (place == 1 - outcome).all())
 
 
-def event_outcomes(y_true: Any, pos_label: Any) -> Any:
+def event_outcomes(column: Any, pos_label: Any) -> Any:
     """Outcomes for one column of probabilities: as they are without `pos_label`, else 1.0 where that label stands.
 
     Raises InputError if `pos_label` is given and there are more than two labels, a row has none, or `pos_label` is
     neither of two.
     """
     if pos_label is None:
-        return y_true
+        return column
     label = _one_label(pos_label)
-    values = label_column(as_labels(y_true))
+    values = label_column(as_labels(column))
     labels = distinct(values)
     check_two_labels(label, labels, f"{len(labels):,}")
     rate = next((each for each in labels if isinstance(each, float) and 0.0 < each < 1.0), None)
@@ -55,19 +54,19 @@ def check_two_labels(label: Any, kinds: set[Any], how_many: str) -> None:
 
 
 def read_labels(
-    y_true: Any, k: int, classes: Classes | None, names: Classes | None, pos_label: Any = None
+    column: Any, k: int, class_order: Classes | None, class_names: Classes | None, pos_label: Any = None
 ) -> tuple[IntArray, Classes]:
     """Labels as column numbers, and the name of each column."""
     label = None if pos_label is None else _one_label(pos_label)
     if label is not None and k != 2:
         raise InputError("pos_label", f"says which of two classes is the event, but y_prob has {k} columns")
-    values = as_labels(y_true)
+    values = as_labels(column)
     if values.ndim == 2 and values.shape[1] > 1:
-        number, order = _from_one_hot(values, k, column_names(y_true), names), classes or tuple(range(k))
+        number, order = _from_one_hot(values, k, column_names(column), class_names), class_order or tuple(range(k))
     else:
         values = label_column(values)
-        order = classes if classes is not None else _classes_of(values, k, names, label)
-        number = _numbers(values, order, classes is not None)
+        order = class_order if class_order is not None else _classes_of(values, k, class_names, label)
+        number = _numbers(values, order, class_order is not None)
     if label is not None and label not in order:
         raise InputError("pos_label", f"is {label!r:.40}, which is no class; the classes are {_listed(order)}")
     for each in order:
@@ -100,19 +99,19 @@ def column_names(table: Any) -> Classes | None:
     return tuple(_plain(each) for each in columns)
 
 
-def as_labels(y_true: Any) -> Labels:
+def as_labels(column: Any) -> Labels:
     """Labels as an array that keeps every label what it is: numpy would make text of numbers that stand beside text."""
-    if is_masked(y_true):
-        if np.ma.getmaskarray(y_true).any():
-            row = int(np.argmax(np.ma.getmaskarray(y_true).reshape(len(y_true), -1).any(axis=1)))
+    if is_masked(column):
+        if np.ma.getmaskarray(column).any():
+            row = int(np.argmax(np.ma.getmaskarray(column).reshape(len(column), -1).any(axis=1)))
             raise InputError("y_true", f"row {row} is masked; masked rows must be removed first", row=row)
-        y_true = y_true.data
+        column = column.data
     try:
-        array = np.asarray(y_true.detach().cpu() if hasattr(y_true, "detach") else y_true)
+        array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column)
     except ValueError:
         raise InputError("y_true", "is not a column of labels (its rows differ in length)") from None
-    if isinstance(y_true, list | tuple) and array.ndim == 1 and array.dtype.kind in "US":
-        array = np.array(y_true, dtype=object)
+    if isinstance(column, list | tuple) and array.ndim == 1 and array.dtype.kind in "US":
+        array = np.array(column, dtype=object)
     return array
 
 
@@ -139,12 +138,12 @@ def distinct(values: Labels) -> set[Any]:
     return set(values.tolist() if values.dtype.kind == "O" else np.unique(values).tolist())
 
 
-def second_in_order(classes: Classes) -> Any:
+def second_in_order(order: Classes) -> Any:
     """Return the one of two classes that scikit-learn's sorted ``classes_`` has in the second place."""
     try:
-        return sorted(classes)[1]
+        return sorted(order)[1]
     except TypeError:
-        return classes[1]
+        return order[1]
 
 
 def _is_missing(label: Any) -> bool:
@@ -162,13 +161,13 @@ def _one_label(pos_label: Any) -> Any:
     return label
 
 
-def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Classes:
+def _classes_of(values: Labels, k: int, class_names: Classes | None, label: Any) -> Classes:
     """Names of the columns: those of a frame that hold all labels, column numbers, or the labels in their order."""
     labels = distinct(values)
     if label is not None and label not in labels and len(labels) == 2:
         raise _no_such_label(label, labels)
     union = labels | (set() if label is None else {label})
-    named = _named_by(names, union)
+    named = _named_by(class_names, union)
     if named is not None:
         return named
     numbers = values.dtype.kind in "iubf"
@@ -182,9 +181,9 @@ def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Cl
     return _in_order(union)
 
 
-def _in_order(labels: set[Any]) -> Classes:
+def _in_order(members: set[Any]) -> Classes:
     try:
-        return tuple(sorted(labels))
+        return tuple(sorted(members))
     except TypeError:
         raise _several_types() from None
 
@@ -193,12 +192,12 @@ def _several_types() -> InputError:
     return InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
 
 
-def _named_by(names: Classes | None, kinds: set[Any]) -> Classes | None:
+def _named_by(class_names: Classes | None, kinds: set[Any]) -> Classes | None:
     """Names of a frame's columns if they hold every label, read as whole numbers where the labels are numbers."""
-    if names is None:
+    if class_names is None:
         return None
-    whole = tuple(int(each) if isinstance(each, str) and each.isdecimal() else each for each in names)
-    for candidate in (names, whole):
+    whole = tuple(int(each) if isinstance(each, str) and each.isdecimal() else each for each in class_names)
+    for candidate in (class_names, whole):
         if kinds <= set(candidate) and len(set(candidate)) == len(candidate):
             return candidate
     return None
@@ -208,8 +207,8 @@ def _no_such_label(label: Any, kinds: set[Any]) -> InputError:
     return InputError("pos_label", f"{label!r:.40} is none of the labels {_listed(kinds)}")
 
 
-def _numbers(values: Labels, classes: Classes, explicit: bool) -> IntArray:
-    column = {name: i for i, name in enumerate(classes)}
+def _numbers(values: Labels, order: Classes, explicit: bool) -> IntArray:
+    column = {name: i for i, name in enumerate(order)}
     if values.dtype.kind == "O":
         number = np.array([column.get(name, -1) for name in values.tolist()], dtype=np.int64)
     else:
@@ -217,17 +216,17 @@ def _numbers(values: Labels, classes: Classes, explicit: bool) -> IntArray:
         number = np.array([column.get(name, -1) for name in each.tolist()], dtype=np.int64)[inverse]
     if number.size and number.min() < 0:
         row = int(np.argmin(number))
-        problem = f"row {row} is {values[row]!s:.40}, which is no class; the classes are {_listed(classes)}"
-        if not explicit and len(classes) == 2 and values.dtype.kind in "iu" and np.unique(values).size <= 2:
+        problem = f"row {row} is {values[row]!s:.40}, which is no class; the classes are {_listed(order)}"
+        if not explicit and len(order) == 2 and values.dtype.kind in "iu" and np.unique(values).size <= 2:
             problem += ". Other numbers for two classes need pos_label, the event's; columns are in their order then"
         raise InputError("y_true", problem, row=row)
     return number
 
 
-def _from_one_hot(values: Labels, k: int, own: Classes | None, names: Classes | None) -> IntArray:
+def _from_one_hot(values: Labels, k: int, own: Classes | None, class_names: Classes | None) -> IntArray:
     if values.shape[1] != k:
         raise InputError("y_true", f"has {values.shape[1]} columns but y_prob has {k}; one-hot rows need one per class")
-    if own is not None and names is not None and own != names and set(own) == set(names):
+    if own is not None and class_names is not None and own != class_names and set(own) == set(class_names):
         raise InputError("y_true", "has the columns of y_prob in another order; one-hot rows need the same one")
     bad = ~np.isin(values, (0, 1)).all(axis=1)
     if not bad.any():
@@ -242,9 +241,9 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _listed(names: Any) -> str:
+def _listed(entries: Any) -> str:
     try:
-        shown = names if isinstance(names, tuple) else sorted(names)
+        shown = entries if isinstance(entries, tuple) else sorted(entries)
     except TypeError:
-        shown = sorted(names, key=repr)
-    return ", ".join(repr(_plain(each)) for each in list(shown)[:6]) + (", ..." if len(names) > 6 else "")
+        shown = sorted(entries, key=repr)
+    return ", ".join(repr(_plain(each)) for each in list(shown)[:6]) + (", ..." if len(entries) > 6 else "")

@@ -192,15 +192,15 @@ def _totals(wholes: Sequence[Identity], about: int | None) -> Iterator[Overlap]:
                 yield Overlap("total", at, parts, wholes[at].count, wholes[at].bits)
 
 
-def _that_make(wholes: Sequence[Identity], word_of: Mapping[int, int], at: int) -> Iterator[tuple[int, ...]]:
+def _that_make(wholes: Sequence[Identity], word_of: Mapping[int, int], number: int) -> Iterator[tuple[int, ...]]:
     """Sources, two or more, that joined are this one."""
-    others = [other for other in word_of if wholes[other].count < wholes[at].count]
+    others = [other for other in word_of if wholes[other].count < wholes[number].count]
     if len(others) < 2:
         return
     words = np.array([word_of[other] for other in others], dtype=np.uint64)
-    for subset in _adding_up(words, np.uint64(word_of[at])):
+    for subset in _adding_up(words, np.uint64(word_of[number])):
         parts = tuple(others[each] for each in subset)
-        if joined([wholes[each] for each in parts]).equals(wholes[at]):
+        if joined([wholes[each] for each in parts]).equals(wholes[number]):
             yield parts
 
 

@@ -237,10 +237,7 @@ class CalibrationRequest(Request):
         "premises.followed",
     )
     least_followed: float | None = option(
-        None,
-        "share",
-        "With --horizon: refuse it if fewer are followed to it; 0.1.",
-        "premises.followed",
+        None, "share", "With --horizon: refuse it if fewer are followed to it; 0.1.", "premises.followed"
     )
     max_weight: float | None = option(
         None,
@@ -347,11 +344,7 @@ CENSORED = (
         "max_weight",
         "cannot be used with a horizon (--horizon): the least share that is followed says what a row can weigh",
     ),
-    Idle(
-        "horizon",
-        "y_true sample_weight sampling_fractions pos_label exclude_bad",
-        OF_TIMES,
-    ),
+    Idle("horizon", "y_true sample_weight sampling_fractions pos_label exclude_bad", OF_TIMES),
 )
 """Of rows that are followed for a time."""
 AUDIT = (

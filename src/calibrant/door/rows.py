@@ -213,7 +213,7 @@ def read_fractions(sampling_fractions: Any, **columns: Any) -> SamplingFractions
     return SamplingFractions.read(sampling_fractions)
 
 
-def check_outcome_free(outcome_free_weights: bool, weight: object, groups: object) -> None:
+def check_outcome_free(outcome_free_weights: bool, weight: object, groups: Any) -> None:
     """Refuse a declaration about weights that is no truth value, has no weights to be about, or changes nothing."""
     flag(outcome_free_weights, "outcome_free_weights")
     if outcome_free_weights and weight is None:
@@ -290,7 +290,7 @@ def read_groups(groups: Any, rows: int, name: str = "groups") -> IntArray:
     return np.asarray(number, dtype=np.int64)
 
 
-def read_units(groups: Any, rows: int, trials: object, max_weight: float | None) -> IntArray | None:
+def read_units(groups: Any, rows: int, trials: Column | None, max_weight: float | None) -> IntArray | None:
     """Number of each row's group; None where each of single rows is one of its own, and nothing says how large one is.
 
     Such rows are independent, and none can weigh more than it does.

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.values import short_repr
+from calibrant.kernels.types import UIntArray
 from calibrant.threads import WORTH_A_THREAD, beside, in_blocks, processors
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +83,7 @@ class Sample:
         return _pool_labels(prediction, label)
 
     @classmethod
-    def of_keys(cls, keys: npt.NDArray[np.uint64], n_distinct: int) -> Sample:
+    def of_keys(cls, keys: UIntArray, n_distinct: int) -> Sample:
         """Pool sorted keys of kernels/sorting.py, which may be overwritten, with so many distinct predictions."""
         return _pool_keys(keys, n_distinct)
 
@@ -190,7 +189,7 @@ def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample
     return _pool_keys(keys, sorting.count_distinct(keys))
 
 
-def _pool_keys(keys: npt.NDArray[np.uint64], m: int) -> Sample:
+def _pool_keys(keys: UIntArray, m: int) -> Sample:
     from calibrant.kernels import sorting
 
     ones = np.empty(m)

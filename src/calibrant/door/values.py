@@ -132,7 +132,7 @@ class Result:
 
 
 def in_a_row(names: Sequence[str]) -> str:
-    """Names as they stand in a sentence.
+    """Names in a sentence.
 
     >>> in_a_row(["a"]), in_a_row(["a", "b"]), in_a_row(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
@@ -211,8 +211,7 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 BACKENDS = get_args(Backend)
 """Libraries that a frame can be of."""
 
-_ENDS = ("where", "bracket", "interval")
-"""Attributes that are two ends of a range, where they are a tuple."""
+_ENDS = ("where", "bracket", "interval")  # attributes that are two ends of a range, where they are a tuple
 
 R = TypeVar("R")
 _SINGLE = (bool, int, float, str, date, time, timedelta, np.generic)
@@ -268,12 +267,12 @@ class Results(tuple[R, ...]):
         return frame_of([_keyed(record(each), each, self.by) for each in self], backend)
 
 
-def record(value: Any, before: str = "") -> dict[str, Any]:
+def record(value: Any, prefix: str = "") -> dict[str, Any]:
     """The single values of a dataclass by name; those of its parts have the part's name before them."""
     cells: dict[str, Any] = {}
     for name, part in _parts(value):
-        if name != "premises" and not (before and part is None):  # these are sentences, and no values
-            cells |= _cells(f"{before}{name}", part)
+        if name != "premises" and not (prefix and part is None):  # these are sentences, and no values
+            cells |= _cells(f"{prefix}{name}", part)
     return cells
 
 
@@ -342,14 +341,14 @@ def frame_of(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any], backend: Bac
     return nw.from_dict({name: _of_one_type(column) for name, column in columns.items()}, backend=backend).to_native()
 
 
-def _of_one_type(column: list[Any]) -> list[Any]:
+def _of_one_type(entries: list[Any]) -> list[Any]:
     """The column, as text where its values are of several types."""
-    types = {type(each) for each in column if each is not None}
+    types = {type(each) for each in entries if each is not None}
     if len(types) <= 1:
-        return column
+        return entries
     if types == {int, float}:
-        return [None if each is None else float(each) for each in column]
-    return [None if each is None else str(each) for each in column]
+        return [None if each is None else float(each) for each in entries]
+    return [None if each is None else str(each) for each in entries]
 
 
 class Entry(Protocol):

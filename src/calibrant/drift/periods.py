@@ -322,19 +322,19 @@ def _numbers_in_a_pattern(texts: Sequence[str]) -> list[Any] | None:
     return _from_the_year(numbers, between)
 
 
-def _from_the_year(numbers: Sequence[list[str]], between: Sequence[str]) -> list[Any] | None:
+def _from_the_year(texts: Sequence[list[str]], between: Sequence[str]) -> list[Any] | None:
     """Numbers from a year downwards, in texts with these pieces before, between and after them."""
     first, *inner, _ = between
-    if not all(_YEAR.fullmatch(row[0]) for row in numbers):
+    if not all(_YEAR.fullmatch(row[0]) for row in texts):
         return None
     if not _BEFORE_YEAR.fullmatch(first) or not all(_BETWEEN.fullmatch(piece) for piece in inner):
         return None
     # "2026.5" may be May or the middle of the year; an offset from UTC at the end is no part of the order.
     year = between == ["", ".", ""]
     points = [at for at, piece in enumerate(inner) if piece in (".", ",") and (year or ":" in inner[:at])]
-    fraction = any(len({len(row[at + 1]) for row in numbers}) > 1 for at in points)
+    fraction = any(len({len(row[at + 1]) for row in texts}) > 1 for at in points)
     offset = ":" in inner and "-" in inner[inner.index(":") :]
-    return None if fraction or offset else [tuple(map(int, row)) for row in numbers]
+    return None if fraction or offset else [tuple(map(int, row)) for row in texts]
 
 
 def _unknown(texts: Sequence[str]) -> InputError:
@@ -494,11 +494,11 @@ class Since:
 class _Strata:
     """Counts of two samples by stratum: rows, events and what a change of the mix could account for."""
 
-    def __init__(self, before: Counts, now: Counts, breaks: IntArray) -> None:
-        cells = Counts.together([before, now])
+    def __init__(self, earlier: Counts, now: Counts, breaks: IntArray) -> None:
+        cells = Counts.together([earlier, now])
         size = cells.index.size
         sides = []
-        for part in (before, now):
+        for part in (earlier, now):
             rows, ones, mean = np.zeros(size), np.zeros(size), cells.mean.copy()
             at = np.searchsorted(cells.index, part.index)
             rows[at], ones[at], mean[at] = part.rows, part.ones, part.mean

@@ -450,7 +450,7 @@ def given(
     prediction: FloatArray,
     weight: FloatArray | None = None,
     *,
-    trials: Any = None,
+    trials: Column | None = None,
     groups: Any = None,
     max_weight: float | None = None,
     outcome_free: bool = False,

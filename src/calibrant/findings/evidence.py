@@ -172,7 +172,7 @@ def gate_of_rows(
     if units is None:
         return None
     return calibration_gate_on_sample(
-        sample, max_distance=limit, level=level, displacement=displacement, known=distance, draws=units, n_rows=n_rows
+        sample, max_distance=limit, level=level, displacement=displacement, bracket=distance, draws=units, n_rows=n_rows
     )
 
 

@@ -69,7 +69,7 @@ class SharedIds:
             for ids in (self.first, self.second)
         )
 
-    def conflict(self, names: tuple[str, str]) -> str | None:
+    def conflict(self, names: Sequence[str]) -> str | None:
         """The first row whose id stands in another row of the second table, in words."""
         place = {each: row for row, each in enumerate(self.second)}
         for row, each in enumerate(self.first):

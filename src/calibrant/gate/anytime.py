@@ -10,7 +10,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from calibrant.gate import catalogue as say
 from calibrant.gate.request import GateRequest, Provenance
 from calibrant.gate.result import Check
 from calibrant.gate.table import loose_limit_of, named_as_in_table, perhaps_sampled_of, read_opened
-from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, read_draws
+from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Weighing, read_draws
 from calibrant.inference.bounds.gate import AnytimeEnds, Bets, GateResult, OtherPopulationError, Won, check_gate
 from calibrant.inference.bounds.one_event import Spread
 from calibrant.sketch.bounds import draws_of_cells, sample_from_cells
@@ -193,7 +193,7 @@ class CalibrationGate:
             units = Draws.of_sample(checked.sample)
             join = lambda seen: seen.update(checked.y_true, checked.y_prob)  # noqa: E731
         else:
-            _, units = read_draws(y, v, w, max_weight=self.max_weight, batch=True)
+            _, units = read_draws(y, v, Weighing(w, max_weight=self.max_weight), batch=True)
             join = lambda seen: seen.update(units.y, units.v, sample_weight=units.w)  # noqa: E731
         ((_, whole),) = rows.named()
         digest = _digest(units.y, units.v, units.w, units.copies) if self._digests else ""
@@ -553,7 +553,7 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
 
 
 def _provenance(
-    table: tables.Table, names: dict[str, str], request: GateRequest, entries: dict[str, Any]
+    table: tables.Table, names: Mapping[str, str], request: GateRequest, entries: dict[str, Any]
 ) -> Provenance:
     """Provenance of the rows of one file."""
     label = None if request.pos_label is None else str(request.pos_label)

@@ -41,7 +41,7 @@ from calibrant.gate.table import (
     regret_opened,
     with_limit,
 )
-from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.draws import Weighing, read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, gate_from_ends
 from calibrant.inference.bounds.tally import of_followed
 from calibrant.inference.comparison.items import IN_ORDER
@@ -444,7 +444,8 @@ def _gate_of_rows(columns: Mapping[str, Any], request: GateRequest, size: Size |
     """Of rows in the segment; the part of a group weighs at most what a whole group may weigh."""
     assert request.max_distance is not None
     most = request.max_weight if request.horizon is None else _most(request)
-    sample, units = read_draws(**columns, max_weight=most, sampling_fractions=request.sampling_fractions)
+    weighing = Weighing(columns.get("sample_weight"), columns.get("trials"), most, request.sampling_fractions)
+    sample, units = read_draws(columns["y_true"], columns["y_prob"], weighing, columns.get("groups"))
     ends = Ends.of(sample, request.level, units, shares=shares)
     gate = gate_from_ends(ends, request.max_distance, sample.n_rows, units.n_groups)
     if size is None:

@@ -14,7 +14,7 @@ from calibrant.door.values import Result, counted
 from calibrant.gate import catalogue as say
 from calibrant.inference.bounds.gate import VERDICTS, GateResult, Verdict, asked, ends_in_points
 from calibrant.inference.bounds.regret import RegretBounds
-from calibrant.inference.bounds.tally import Tally, needs, rounded_rows
+from calibrant.inference.bounds.tally import Proof, Tally, needs, rounded_rows
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.segments.gate_bounds import BoundedSegments
 
@@ -79,7 +79,7 @@ class Check(Result):
     @property
     def sentence(self) -> str:
         """Proved, and where predictions err that fail, without the premises that all checks share."""
-        proved = self.result.sentence if isinstance(self.result, GateResult | RegretBounds) else self.result.summary()
+        proved = self.result.sentence if isinstance(self.result, Proof) else self.result.summary()
         return f"{proved} {self.asides.where}".rstrip()
 
     @property
@@ -92,7 +92,7 @@ class Check(Result):
     @property
     def number(self) -> int:
         """Rows that it rests on, or groups where some are known."""
-        return self.result.tally.number if isinstance(self.result, GateResult | RegretBounds) else self.result.n_rows
+        return self.result.tally.number if isinstance(self.result, Proof) else self.result.n_rows
 
     def summary(self) -> str:
         """One line."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -28,10 +27,10 @@ from calibrant.findings.word_catalogue import LABELS, not_looked_at, one_outcome
 from calibrant.gate import catalogue as say
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Asides, Check
-from calibrant.inference.bounds.draws import read_draws, weighing_of
+from calibrant.inference.bounds.draws import Weighing, read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
-from calibrant.inference.bounds.tally import Of, of_followed
+from calibrant.inference.bounds.tally import P, of_followed
 from calibrant.kernels.sums import dot
 from calibrant.segments.request import EVERY
 from calibrant.sketch.bounds import draws_of_cells, gate_of_cells
@@ -212,7 +211,7 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
             read.y_true,
             read.y_prob,
             groups=read.groups,
-            **_weighing(read, request),
+            **_weighing(read, request)._asdict(),
             threshold=request.threshold,
             max_regret=request.max_regret,
             level=request.level,
@@ -235,7 +234,7 @@ def refuse_weights_in(sketch: CalibrationSketch, option: str) -> None:
 
 
 def _say_weights(sample: Sample, listener: Listener) -> None:
-    """What sums say of weights, as `weighing_of` does of rows."""
+    """What sums say of weights, as `Weighing.premises` does of rows."""
     fractions = SamplingFractions.of_sample(sample) if sample.weights_differ and sample.binary else None
     listener.premise("weighted", sample.weights_differ)
     listener.premise("equal_weights", sample.equal_weights)
@@ -254,7 +253,7 @@ def with_limit(read: Read, request: GateRequest, listener: Listener) -> GateRequ
     if isinstance(read, CalibrationSketch):
         sample = read.sample
     elif request.weighted:
-        sample, _ = read_draws(read.y_true, read.y_prob, groups=read.groups, **_weighing(read, request))
+        sample, _ = read_draws(read.y_true, read.y_prob, _weighing(read, request), read.groups)
     else:
         sample = Rows.of(read.y_true, read.y_prob).sample
     limit = default_limit(*_rates(sample))
@@ -291,12 +290,12 @@ def decided(
         )
         return _check(gate, beside)
     weighing = _weighing(read, request)
-    sample, units = read_draws(read.y_true, read.y_prob, groups=read.groups, **weighing)
-    trials, fractions = weighing["trials"], weighing["sampling_fractions"]
+    sample, units = read_draws(read.y_true, read.y_prob, weighing, read.groups)
     if request.horizon is None:
-        for name, value in weighing_of(sample, units, weighing["sample_weight"], trials, fractions).items():
+        for name, value in weighing.premises(sample, units).items():
             listener.premise(name, value)
-    _say_odd(sample, limit, listener, single=single, n_trials=None if trials is None else int(np.sum(trials)))
+    n_trials = None if weighing.trials is None else int(np.asarray(weighing.trials).sum())
+    _say_odd(sample, limit, listener, single=single, n_trials=n_trials)
     gate = gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows, units.n_groups)
     gate = _followed(gate, read)
     rows = _rows(read, request)
@@ -319,31 +318,27 @@ def _check(gate: GateResult, beside: Asides) -> Check:
     return Check("all rows", "rows", gate, beside)
 
 
-def _followed(result: Of, read: tables.Columns) -> Of:
-    """The result in rows and groups as they come."""
+def _followed(proof: P, read: tables.Columns) -> P:
+    """The proof in rows and groups as they come."""
     of = read.followed
-    return result if of is None else of_followed(result, of.n_unknown, of.n_unknown_groups)
+    return proof if of is None else of_followed(proof, of.n_unknown, of.n_unknown_groups)
 
 
 def _rows(read: tables.Columns, request: GateRequest) -> Rows:
     """The rows one by one, as tests take them."""
     weighing = _weighing(read, request)
-    columns = weighing["sample_weight"], weighing["trials"], read.groups, False, weighing["sampling_fractions"]
+    columns = weighing.sample_weight, weighing.trials, read.groups, False, weighing.sampling_fractions
     rows = Rows.of(read.y_true, read.y_prob, *columns)
     return rows if request.horizon is None else replace(rows, fractions=None)  # whatever values its weights have
 
 
-def _weighing(read: tables.Columns, request: GateRequest) -> dict[str, Any]:
-    """What the rows weigh, by argument."""
+def _weighing(read: tables.Columns, request: GateRequest) -> Weighing:
+    """The weights of the rows, and what is known of them."""
     trials = None
     if request.trials is not None:  # bounds take more than tests do, which look at the same rows
         trials = read_trials(read.sample_weight, np.size(read.y_prob))
-    return {
-        "sample_weight": read.sample_weight if request.weighted and trials is None else None,
-        "trials": trials,
-        "max_weight": read.most_weight(request.max_weight),
-        "sampling_fractions": request.sampling_fractions,
-    }
+    weight = read.sample_weight if request.weighted and trials is None else None
+    return Weighing(weight, trials, read.most_weight(request.max_weight), request.sampling_fractions)
 
 
 def _say_odd(

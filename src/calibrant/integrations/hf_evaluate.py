@@ -7,7 +7,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from calibrant.integrations.values import check_measure, measured
+from calibrant.integrations import check_measure, measured
 
 _LABELS = datasets.Value("int64")
 _FEATURES = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from calibrant.integrations.values import check_measure, measured
+from calibrant.integrations import check_measure, measured
 from calibrant.lazily import optional
 
 with optional("calibrant.integrations.ignite", "torch", "ignite"):

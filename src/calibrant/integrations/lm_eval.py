@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.errors import InputError
-from calibrant.integrations.values import check_measure, measured
+from calibrant.integrations import check_measure, measured
 from calibrant.lazily import optional
 
 with optional("calibrant.integrations.lm_eval", "lm_eval"):

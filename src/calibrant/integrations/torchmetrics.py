@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.integrations.values import check_measure, measured, outcomes
+from calibrant.integrations import check_measure, measured, outcomes
 from calibrant.lazily import optional
 
 with optional("calibrant.integrations.torchmetrics", "torch", "torchmetrics"):

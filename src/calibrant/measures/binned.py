@@ -17,14 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive_integer
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.kernels.squared import pair_sums
 from calibrant.measures.registry import register
 
-FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["uniform", "quantile", "exact"]
 Norm = Literal["l1", "l2", "max"]
 

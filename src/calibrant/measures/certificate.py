@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.output import write_whole
@@ -32,7 +32,6 @@ from calibrant.measures.lower import LowerCertificate, audited_certificate
 from calibrant.measures.lower_check import Coupling, Potentials, heights_at
 from calibrant.measures.smooth import Witness, dual_path, witness_from_sample
 
-FloatArray = npt.NDArray[np.float64]
 FORMAT = "calibrant certificate 1"
 BITS = 80
 """Proofs are in units of 2**-BITS."""

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import one_of
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.sums import dot
 
-FloatArray = npt.NDArray[np.float64]
 Score = Literal["brier", "log"]
 
 

@@ -59,9 +59,8 @@ class Cuts:
         acted = (self.events[-1] - self.events[cut]) - t / (1.0 - t) * (self.others[-1] - self.others[cut])
         return np.where(cut == self.prediction.size, 0.0, acted)
 
-    def lost(self, t: FloatArray, cut: IntArray) -> FloatArray:
+    def lost(self, t: FloatArray, cut: IntArray, best: IntArray) -> FloatArray:
         """Return the loss of a cut at each threshold against the best one, on average over rows: 0 or more."""
-        best = self.best_at(t)
         gained, paid = self.events[cut], self.others[cut]
         gained -= self.events[best]
         gained *= 1.0 - t
@@ -72,7 +71,8 @@ class Cuts:
 
     def regret(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Regret at each threshold, and its limit from above, where predictions equal to it no longer act."""
-        return self.lost(t, self.now(t)), self.lost(t, self.after(t))
+        best = self.best_at(t)
+        return self.lost(t, self.now(t), best), self.lost(t, self.after(t), best)
 
     def after(self, t: FloatArray) -> IntArray:
         """The first prediction above each threshold, by its number."""

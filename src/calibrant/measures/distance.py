@@ -401,10 +401,10 @@ def _row(mass: FloatArray, v: FloatArray, y: FloatArray, potentials: Potentials)
     return Row(v, sums, np.searchsorted(v, np.arange(cells + 2) / cells))
 
 
-def _in_step(keys: list[FloatArray]) -> IntArray:
+def _in_step(both: list[FloatArray]) -> IntArray:
     """Count the elements of either row below each of some values of its increasing keys."""
-    values = np.concatenate([key[:: max(1, key.size // _FIRST)] for key in keys])
-    return np.stack([np.searchsorted(key, values) for key in keys], axis=1)
+    values = np.concatenate([key[:: max(1, key.size // _FIRST)] for key in both])
+    return np.stack([np.searchsorted(key, values) for key in both], axis=1)
 
 
 def _sorted(places: IntArray, size: IntArray) -> IntArray:

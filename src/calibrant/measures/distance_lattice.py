@@ -156,13 +156,13 @@ class LatticeProblem:
             budget, self._centre, radius, slack, last, free, top, self._grain, total, ahead0, ahead1, none, 0.0, self._n
         )
 
-    def _keep(self, result: lattice.Found, from_end: bool) -> None:
-        if result.path.shape[0] == 0 or result.length >= self.length:
+    def _keep(self, shortest: lattice.Found, from_end: bool) -> None:
+        if shortest.path.shape[0] == 0 or shortest.length >= self.length:
             return
-        self.length = result.length
+        self.length = shortest.length
         self.labels = np.empty(self._n, np.int64)
         end = np.array([side.v.size for side in self._forward], np.int64)
-        path = end - result.path[::-1, ::-1] if from_end else result.path
+        path = end - shortest.path[::-1, ::-1] if from_end else shortest.path
         for rows, cuts in zip(self._order, path.T, strict=True):
             self.labels[rows] = np.repeat(np.arange(cuts.size - 1), np.diff(cuts))
 

@@ -14,18 +14,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import positive
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels.interval import best_partition, empty_set, sliding_window
 from calibrant.kernels.types import IntArray
 from calibrant.measures.registry import register
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray
 from calibrant.door.special import expit
 from calibrant.kernels.logistic import logistic_derivatives
-
-FloatArray = npt.NDArray[np.float64]
 
 _POOLED = 4096  # levels of the rough fit that starts the exact one
 MANY = 8 * _POOLED

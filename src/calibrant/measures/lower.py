@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive
-from calibrant.door.columns import Column, IntArray
+from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.ends import at_most, rounded_down, rounded_up
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -26,18 +26,11 @@ from calibrant.door.values import Result
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
 from calibrant.kernels.cells import pool_rows
-from calibrant.measures.lower_check import (
-    Coupling,
-    Potentials,
-    cost_of_coupling,
-    label_masses,
-    value_of_potentials,
-)
+from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, label_masses, value_of_potentials
 from calibrant.measures.lower_solve import LowerProblem
 from calibrant.measures.registry import register
 from calibrant.measures.smooth import witness_from_sample
 
-FloatArray = npt.NDArray[np.float64]
 Method = Literal["interior-point", "first-order"]
 
 FEW = 20_000
@@ -119,14 +112,14 @@ def _bracketed(sample: Sample, tol: float, *, rough: bool = False) -> LowerProbl
     return problem
 
 
-def _potentials(problem: LowerProblem) -> Potentials:
-    return Potentials(problem.v, problem.r[:, 0].copy(), problem.r[:, 1].copy())
+def _potentials(solver: LowerProblem) -> Potentials:
+    return Potentials(solver.v, solver.r[:, 0].copy(), solver.r[:, 1].copy())
 
 
 def _proved(
-    sample: Sample, tol: float, problem: LowerProblem | FirstOrderProblem, potentials: Potentials
+    sample: Sample, tol: float, solver: LowerProblem | FirstOrderProblem, potentials: Potentials
 ) -> LowerCertificate:
-    coupling = _coupling(sample, problem.u, problem.calibrated)
+    coupling = _coupling(sample, solver.u, solver.calibrated)
     lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
     return LowerCertificate(lower, upper, upper - lower <= tol, coupling, potentials)
 

@@ -11,15 +11,13 @@ __all__ = ["Coupling", "Potentials", "check_coupling", "check_potentials"]
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import lower_proof as kernel
 from calibrant.kernels.sums import compensated_dot, compensated_sum, grouped_sums, labelled_sums
 
-FloatArray = npt.NDArray[np.float64]
 UNIT = 2.0**-53
 """Half the distance from 1 to the next double: the relative error of one operation."""
 
@@ -272,7 +270,7 @@ def _by_node(potentials: Potentials) -> tuple[FloatArray, list[FloatArray]]:
     return np.require(nodes, None, ["C", "W"]), [np.require(r, None, ["C", "W"]) for r in known]
 
 
-def _everywhere(nodes: FloatArray, known: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
+def _everywhere(nodes: FloatArray, heights: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
     """All places where the lowest 1-Lipschitz extensions may bend upwards, and both heights there."""
     places = np.concatenate([[0.0] if nodes[0] > 0.0 else [], nodes, [1.0] if nodes[-1] < 1.0 else []])
-    return places, [kernel.extended(nodes, r, places) for r in known]
+    return places, [kernel.extended(nodes, r, places) for r in heights]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
 from calibrant.kernels.sums import dot
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _FIRST_CELLS = 256
 _PARTS = (16, 4)  # that one of the first cells is split into, and a later one

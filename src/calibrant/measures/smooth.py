@@ -10,17 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.sample import Sample, sorted_keys
 from calibrant.door.values import Result
 from calibrant.kernels import smooth as kernel
 from calibrant.kernels import sorting
 from calibrant.kernels.sums import compensated_dot, compensated_sum
+from calibrant.kernels.types import UIntArray
 from calibrant.measures.registry import register
 from calibrant.threads import in_blocks
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -102,7 +101,7 @@ def _of_sample(sample: Sample, many: int) -> float:
     return _by_rows(sample.prediction, sample.residual())
 
 
-def _of_keys(keys: npt.NDArray[np.uint64], many: int) -> float:
+def _of_keys(keys: UIntArray, many: int) -> float:
     """Smooth calibration error of sorted keys of kernels/sorting.py, which may be overwritten."""
     nothing = np.empty(0)
     rows = _Rows(keys, nothing, nothing, np.ones(1))
@@ -162,7 +161,7 @@ def _one_number(column: FloatArray) -> FloatArray:
 class _Rows:
     """Rows in the order of their predictions, as kernels of blocks read them: sorted keys, or three columns."""
 
-    def __init__(self, keys: npt.NDArray[np.uint64], v: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
+    def __init__(self, keys: UIntArray, v: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         from calibrant.kernels import blocks
 
         self._columns, self._size = (keys, v, outcome, weight), max(keys.size, v.size)

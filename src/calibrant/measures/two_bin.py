@@ -44,11 +44,7 @@ def two_bin_error_from_sample(sample: Sample, norm: Norm = "l1") -> float:
     order=25,
 )
 def averaged_two_bin_calibration_error(
-    y_true: Column,
-    y_prob: Column,
-    *,
-    sample_weight: Column | None = None,
-    norm: Norm = "l1",
+    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, norm: Norm = "l1"
 ) -> float:
     """Mean error of two bins, the predictions below a cut and those above, over all cuts from 0 to 1.
 
@@ -98,11 +94,7 @@ def averaged_two_bin_calibration_error(
 
 
 def squared_averaged_two_bin_error(
-    y_true: Column,
-    y_prob: Column,
-    *,
-    sample_weight: Column | None = None,
-    debiased: bool = False,
+    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, debiased: bool = False
 ) -> float:
     """Mean squared error of two bins over all cuts: a measure that no untrue prediction improves.
 

@@ -1,12 +1,8 @@
 """Written by tools/public_names.py."""
 
+from calibrant.recalibration.averaged import AveragedClassScaling as AveragedClassScaling
 from calibrant.recalibration.averaged import AveragedScaling as AveragedScaling
-from calibrant.recalibration.averaged_classes import AveragedClassScaling as AveragedClassScaling
 from calibrant.recalibration.base import Recalibrator as Recalibrator
-from calibrant.recalibration.binning import HistogramBinning as HistogramBinning
-from calibrant.recalibration.binning import IsotonicScaling as IsotonicScaling
-from calibrant.recalibration.binning import NearestCalibrated as NearestCalibrated
-from calibrant.recalibration.binning import ScalingBinning as ScalingBinning
 from calibrant.recalibration.by_segment.estimator import RepairScore as RepairScore
 from calibrant.recalibration.by_segment.estimator import SegmentCorrection as SegmentCorrection
 from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator as SegmentRecalibrator
@@ -24,13 +20,17 @@ from calibrant.recalibration.multiclass import DirichletScaling as DirichletScal
 from calibrant.recalibration.multiclass import MulticlassRecalibrator as MulticlassRecalibrator
 from calibrant.recalibration.multiclass import VectorScaling as VectorScaling
 from calibrant.recalibration.scaling import BetaScaling as BetaScaling
+from calibrant.recalibration.scaling import HistogramBinning as HistogramBinning
+from calibrant.recalibration.scaling import IsotonicScaling as IsotonicScaling
+from calibrant.recalibration.scaling import NearestCalibrated as NearestCalibrated
 from calibrant.recalibration.scaling import OffsetScaling as OffsetScaling
 from calibrant.recalibration.scaling import PlattScaling as PlattScaling
 from calibrant.recalibration.scaling import PolynomialScaling as PolynomialScaling
+from calibrant.recalibration.scaling import ScalingBinning as ScalingBinning
+from calibrant.recalibration.scaling import TemperatureScaling as TemperatureScaling
+from calibrant.recalibration.scaling import VennAbers as VennAbers
 from calibrant.recalibration.storage import from_json as from_json
 from calibrant.recalibration.storage import load as load
-from calibrant.recalibration.temperature import TemperatureScaling as TemperatureScaling
-from calibrant.recalibration.venn_abers import VennAbers as VennAbers
 
 __all__ = [
     "AveragedClassScaling",

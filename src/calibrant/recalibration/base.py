@@ -8,16 +8,13 @@ from collections.abc import Sized
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.sample import Sample
 from calibrant.recalibration.curves.base import Curve
 from calibrant.recalibration.serialization import JsonEstimator
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def as_column(y_prob: Column) -> Column:

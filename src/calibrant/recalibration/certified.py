@@ -152,7 +152,7 @@ def _gains(rows: Rows | MulticlassSample, fit_to: IntArray, bet_on: IntArray) ->
         before, outcome = v[bet_on], y[bet_on]
         after = before + np.clip(curve._map(before) - before, -farthest, farthest)
         return (before - after) * (before + after - 2.0 * outcome), 2.0 * farthest
-    from calibrant.recalibration.temperature import TemperatureScaling
+    from calibrant.recalibration.scaling import TemperatureScaling
 
     table, label = rows.y_prob, rows.y_true[bet_on, None]
     part = MulticlassSample(rows.y_true[fit_to], ClassTable(table[fit_to]), None, tuple(range(table.shape[1])))

@@ -268,25 +268,19 @@ def choose_on_classes(
     sample: MulticlassSample, level: float, clock: TimeLimit, progress: Callable[[str], None] | None
 ) -> RecalibrationChoice:
     """`choose_recalibrator` of three classes or more: the averaged map, where it is likelier beyond chance."""
-    from calibrant.recalibration.compare import THREADS, compared
-    from calibrant.recalibration.judge import Judge
+    from calibrant.recalibration.compare import THREADS, Judge, compared
 
     judge = Judge.read(sample)
     with beside(THREADS) as threads:
         comparison = compared(judge, [_OF_CLASSES], 5, level, clock, progress, threads)
-        found = comparison.result
-        chosen, scores = "unchanged", found.scores
+        table = comparison.result
+        chosen, scores = "unchanged", table.scores
         if comparison.ratio.get(_OF_CLASSES, -np.inf) >= -np.log(level):
             chosen = _OF_CLASSES
             if not comparison.beats_constant(chosen):
                 chosen, scores = "constant", (*scores, comparison.constant())
     return RecalibrationChoice(
-        chosen,
-        comparison.fitted.get(chosen),
-        level,
-        scores=scores,
-        noise=judge.noise_of_rate,
-        skipped=found.skipped,
+        chosen, comparison.fitted.get(chosen), level, scores=scores, noise=judge.noise_of_rate, skipped=table.skipped
     )
 
 
@@ -436,22 +430,22 @@ NO_INFORMATION = (
 )
 
 
-def too_few(events: float, others: float) -> str:
+def too_few(n_events: float, n_others: float) -> str:
     """That no map is advised on so few events, or rows without the event; in effect, where they differ in weight."""
-    number, what = (events, "event") if events < others else (others, "row")
-    which = "" if events < others else " without the event"
+    number, what = (n_events, "event") if n_events < n_others else (n_others, "row")
+    which = "" if n_events < n_others else " without the event"
     if number.is_integer():
         return f"No recalibration is advised on {counted(int(number), what)}{which}: these are fewer than {FEWEST}."
     worth = f"{what}s{which} as good as {int(10.0 * number) / 10.0:g} independent ones"
     return f"No recalibration is advised on {worth}: {FEWEST} are needed."
 
 
-def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float) -> str | None:
+def falls_to(unchanged: RecalibrationScore, after: RecalibrationScore, noise: float) -> str | None:
     """From which distance to which a recalibration takes the predictions, in words; None where that is no fall.
 
     It is not told below the noise of the rate: in held-out parts of the same rows errors of it cancel, elsewhere not.
     """
-    far, near = before.lower_calibration_distance, after.lower_calibration_distance
+    far, near = unchanged.lower_calibration_distance, after.lower_calibration_distance
     if max(near, noise) >= far:
         return None
     to = in_points(in_short(near)) if near >= noise else f"less than {in_points(in_short(noise))}"

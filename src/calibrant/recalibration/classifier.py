@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from calibrant.door.classes import class_probabilities
+from calibrant.door.classes import class_table
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, check_weights
 from calibrant.door.errors import InputError
 from calibrant.door.special import expit
@@ -29,7 +29,7 @@ from calibrant.door.values import counted
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.methods import Method, make_recalibrator
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
-from calibrant.recalibration.temperature import TemperatureScaling
+from calibrant.recalibration.scaling import TemperatureScaling
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
 
@@ -238,15 +238,15 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             raise InputError("pos_label", f"is {label!r:.40}, which is none of the classes {classes}")
         return int(classes.index(label))
 
-    def _fit_recalibrators(self, recalibrator: Any, table: FloatArray, column: IntArray, weight: Any) -> None:
+    def _fit_recalibrators(self, recalibrator: Any, table: FloatArray, label_number: IntArray, weight: Any) -> None:
         k = self.classes_.size
         if _takes_all(recalibrator, k):
-            self.recalibrators_ = [recalibrator.fit(table, column, weight)]
+            self.recalibrators_ = [recalibrator.fit(table, label_number, weight)]
         elif k == 2:
             at = self._positive
-            self.recalibrators_ = [recalibrator.fit(table[:, at], column == at, weight)]
+            self.recalibrators_ = [recalibrator.fit(table[:, at], label_number == at, weight)]
         else:
-            self.recalibrators_ = [clone(recalibrator).fit(table[:, at], column == at, weight) for at in range(k)]
+            self.recalibrators_ = [clone(recalibrator).fit(table[:, at], label_number == at, weight) for at in range(k)]
 
     def _splits(self, X: Any, labels: npt.NDArray[Any], groups: Any) -> list[Split]:  # noqa: N803
         """Split the rows, so that every class is in every part that is fitted to."""
@@ -336,7 +336,7 @@ def _probabilities(output: Any, response: str, k: int) -> FloatArray:
             "estimator", f"gives {response} of shape {shape}", allowed=f"a column for each of {k} classes is needed"
         )
     try:
-        return class_probabilities(output)
+        return class_table(output).rows()
     except InputError as problem:
         what = f"gives probabilities that cannot be used: {problem.problem}"
         raise InputError("estimator", what, row=problem.row, allowed=problem.allowed) from None

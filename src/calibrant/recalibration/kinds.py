@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 
-FloatArray = npt.NDArray[np.float64]
 Kind = Callable[[Any, str], Any]
 """Makes a fitted value from JSON's own types, or raises an InputError under the name of the value."""
 

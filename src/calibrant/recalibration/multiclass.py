@@ -9,26 +9,22 @@ from math import fsum
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import positive
-from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
-from calibrant.door.columns import Column
+from calibrant.door.classes import MulticlassSample, class_table, multiclass_sample
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip, register_map
 from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
 from calibrant.recalibration.serialization import JsonEstimator
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
 
-FloatArray = npt.NDArray[np.float64]
-
 _LEAST_SQUARES = 2.0**-53
 """Least sum of squared shares of the weight: one over the rows, of which there are at most 2**53."""
-_CAP = 1e290
-"""Times 691 times any number of classes that fits into memory, a double."""
+_CAP = 1e290  # times 691 times any number of classes that fits into memory, a double
 
 
 def least_ridge(penalty: float) -> float:
@@ -80,7 +76,7 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def predict(self, y_prob: Any) -> FloatArray:
         """Return corrected class probabilities of shape (n, K), rows adding up to 1."""
         check_is_fitted(self)
-        table = class_probabilities(y_prob)
+        table = class_table(y_prob).rows()
         if table.shape[1] != self.classes_.size:
             raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.classes_.size}")
         return self._map_classes(table)

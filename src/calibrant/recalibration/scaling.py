@@ -1,14 +1,61 @@
-"""Recalibrators with a formula of a few parameters: one shift, Platt, beta and polynomial scaling."""
+"""Recalibrators of one probability: formulas of a few parameters, steps or pieces, and Venn-Abers prediction."""
 
 from __future__ import annotations
 
-__all__ = ["BetaScaling", "OffsetScaling", "PlattScaling", "PolynomialScaling"]
+__all__ = [
+    "BetaScaling",
+    "HistogramBinning",
+    "IsotonicScaling",
+    "NearestCalibrated",
+    "OffsetScaling",
+    "PlattScaling",
+    "PolynomialScaling",
+    "ScalingBinning",
+    "TemperatureScaling",
+    "VennAbers",
+]
 
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.curves.formulas import BetaCurve, OffsetCurve, PlattCurve, PolynomialCurve
-from calibrant.recalibration.kinds import Kind, column, ends, flag, number, within
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from calibrant.door.classes import MulticlassSample, class_table, multiclass_sample
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
+from calibrant.kernels.softmax import inverse_temperature_slope
+from calibrant.recalibration.base import Recalibrator, read_predictions
+from calibrant.recalibration.curves.scaling import (
+    BetaCurve,
+    HistogramBinningCurve,
+    IsotonicCurve,
+    NearestCurve,
+    OffsetCurve,
+    PlattCurve,
+    PolynomialCurve,
+    ScalingBinningCurve,
+    Strategy,
+    TemperatureCurve,
+    VennAbersCurve,
+    temperature,
+)
+from calibrant.recalibration.kinds import (
+    Kind,
+    check,
+    column,
+    count,
+    ends,
+    flag,
+    increasing,
+    number,
+    optional,
+    shares,
+    within,
+)
+from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses
+from calibrant.recalibration.serialization import stored
 
 
 class OffsetScaling(OffsetCurve, Recalibrator):
@@ -172,3 +219,346 @@ class PolynomialScaling(PolynomialCurve, Recalibrator):
     """
 
     _fitted: ClassVar[dict[str, Kind]] = {"coefficients_": column, "domain_": ends}
+
+
+class IsotonicScaling(IsotonicCurve, Recalibrator):
+    """Best increasing map of the predictions, linear between its steps.
+
+    Attributes
+    ----------
+    knots_, values_ : ndarray of shape (k,)
+        First and last prediction of every step, and its mean outcome; the map is linear between and flat beyond them.
+    n_steps_ : int
+        Number of steps.
+
+    See Also
+    --------
+    HistogramBinning, NearestCalibrated, choose_recalibrator
+
+    Notes
+    -----
+    The least-squares increasing fit, which also maximises the likelihood (pool adjacent violators, from scipy). It can
+    return exact 0 and 1, where one wrong label makes the log score infinite. Cost: a sort, then O(m).
+
+    References
+    ----------
+    B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD 2002.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import IsotonicScaling
+    >>> isotonic = IsotonicScaling().fit([0.1, 0.2, 0.3, 0.9], [0, 1, 0, 1])
+    >>> isotonic.predict([0.1, 0.2, 0.6, 0.9]).tolist()
+    [0.0, 0.5, 0.75, 1.0]
+    """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"knots_": increasing, "values_": shares, "n_steps_": count}
+
+
+class HistogramBinning(HistogramBinningCurve, Recalibrator):
+    """Mean outcome of the bin that a prediction falls in.
+
+    Parameters
+    ----------
+    n_bins : int, default 15
+        Number of bins; there are fewer where ties or few rows leave no more.
+    strategy : {"quantile", "ceil", "uniform"}
+        Bins of equal mass, the first and larger parts of ``numpy.array_split`` where rows weigh the same. Or parts of
+        ceil(n / n_bins) rows, the last of the remainder, as the scaling-binning and T-Cal authors cut them. This counts
+        rows, so it takes no weights. Or bins of equal width. Ties are never split: they stay with the lower part.
+
+    Attributes
+    ----------
+    edges_ : ndarray of shape (b - 1,)
+        Upper ends of all bins but the last; bins are right-closed. Between equal-mass bins, halfway between neighbours.
+    values_ : ndarray of shape (b,)
+        What a bin returns; the middle of the bin where it held no weight.
+
+    See Also
+    --------
+    ScalingBinning, IsotonicScaling, choose_recalibrator
+
+    Notes
+    -----
+    A bin with one kind of outcome returns exact 0 or 1, where one wrong label makes the log score infinite. Cost: a
+    sort, then O(m); a prediction is O(log b).
+
+    References
+    ----------
+    B. Zadrozny and C. Elkan, ICML 2001; A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import HistogramBinning
+    >>> histogram = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.7, 0.9], [0, 1, 1, 1])
+    >>> histogram.edges_.round(6).tolist(), histogram.predict([0.0, 0.6]).tolist()
+    ([0.45], [0.5, 1.0])
+    """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"edges_": increasing, "values_": shares}
+
+
+class ScalingBinning(ScalingBinningCurve, Recalibrator):
+    """Scaling-binning: a smooth map is fitted, then its mean in each of a few bins is returned.
+
+    Parameters
+    ----------
+    n_bins : int, default 15
+        Number of bins of the scaled predictions.
+    strategy : {"quantile", "ceil", "uniform"}
+        As for `HistogramBinning`.
+    scaling : recalibrator, default None
+        The smooth map; None is `PlattScaling`.
+
+    Attributes
+    ----------
+    scaling_ : recalibrator
+        The fitted map.
+    edges_ : ndarray of shape (b - 1,)
+        Upper ends of the bins of scaled predictions but the last.
+    values_ : ndarray of shape (b,)
+        Mean scaled prediction in each bin.
+
+    See Also
+    --------
+    HistogramBinning, PlattScaling, squared_error_interval
+
+    Notes
+    -----
+    With few values returned, the remaining error can be estimated (see `squared_calibration_error`), and averaging
+    scaled predictions instead of outcomes adds less noise than histogram binning. All rows are used in all three steps,
+    as in the authors' code; their theorem uses a third of the rows for each.
+
+    References
+    ----------
+    A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019, Section 4.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import ScalingBinning
+    >>> both = ScalingBinning(n_bins=2).fit([0.1, 0.1, 0.1, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> both.predict([0.2, 0.8]).round(6).tolist()
+    [0.333333, 0.666667]
+    """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"scaling_": stored, "edges_": increasing, "values_": shares}
+
+    def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile", scaling: Recalibrator | None = None) -> None:
+        super().__init__(n_bins, strategy)
+        self.scaling = scaling
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.scaling is not None and not isinstance(self.scaling, Recalibrator):
+            raise InputError("scaling", f"is {self.scaling!r:.60}; it must be a recalibrator or None")
+        self._new_scaling()._check_parameters()
+
+    def _check_fitted(self) -> None:
+        check(repr(self.scaling_) == repr(self._new_scaling()), "scaling_", f"must be a {self._new_scaling()!r:.60}")
+        super()._check_fitted()
+
+    def _new_scaling(self) -> Recalibrator:
+        return PlattScaling() if self.scaling is None else clone(self.scaling)
+
+
+class NearestCalibrated(NearestCurve, Recalibrator):
+    """Nearest calibrated post-processing: intervals of predictions, chosen by their error plus their width.
+
+    Attributes
+    ----------
+    edges_ : ndarray of shape (k - 1,)
+        Upper ends of the intervals but the last, halfway between neighbours.
+    values_ : ndarray of shape (k,)
+        Mean outcome in each interval.
+    interval_error_ : float
+        The interval calibration error that the intervals attain.
+
+    See Also
+    --------
+    IsotonicScaling, calibration_distance
+
+    Notes
+    -----
+    The partition that attains the interval calibration error. The new predictor is calibrated on the sample, and at
+    most `interval_error_` away from the old one on average. It follows noise: use it to ask what is near on these rows,
+    and smooth maps for new rows. It can return exact 0 and 1.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Section 6.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import NearestCalibrated
+    >>> nearest = NearestCalibrated().fit([0.5, 0.5, 0.51, 0.51], [0, 1, 0, 1])
+    >>> nearest.predict([0.5, 0.51]).tolist(), round(nearest.interval_error_, 6)
+    ([0.5, 0.5], 0.005)
+    """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"edges_": increasing, "values_": shares, "interval_error_": number}
+
+
+class VennAbers(VennAbersCurve, Recalibrator):
+    """Two isotonic fits for every new prediction, one for either outcome it may have, and one probability from both.
+
+    Attributes
+    ----------
+    knots_ : ndarray of shape (m,)
+        Predictions that it was fitted to.
+    low_, high_ : ndarray of shape (2 m + 1,)
+        Both ends of the range: before the first knot, at it, between it and the next, and so on.
+
+    See Also
+    --------
+    IsotonicScaling, AveragedScaling
+
+    Notes
+    -----
+    Suppose that the fitted rows and the new one are exchangeable. Then the end that belongs to the new row's outcome is
+    calibrated, at any number of rows (docs/recalibration.md). It is not known which end it is; `interval` gives both.
+    `predict` gives high / (1 - low + high). Of all probabilities this one's log loss is at worst least above that of
+    the right end. Cost: a sort, then O(m) for few blocks.
+
+    References
+    ----------
+    V. Vovk and I. Petej, "Venn-Abers predictors", UAI 2014; V. Vovk, I. Petej and V. Fedorova, "Large-scale
+    probabilistic predictors with and without guarantees of validity", NIPS 2015.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import VennAbers
+    >>> fitted = VennAbers().fit([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> fitted.interval([0.15, 0.85]).round(3).tolist()
+    [[0.0, 0.5], [0.5, 1.0]]
+    >>> fitted.predict([0.15, 0.85]).round(3).tolist()
+    [0.333, 0.667]
+    """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"knots_": increasing, "low_": shares, "high_": shares}
+
+    def interval(self, y_prob: Column) -> FloatArray:
+        """Return both ends of the range of each prediction, shape (n, 2).
+
+        Raises
+        ------
+        InputError
+            If predictions cannot be used.
+        """
+        check_is_fitted(self)
+        return np.stack(self.ends(read_predictions(y_prob)), axis=1)
+
+
+class TemperatureScaling(TemperatureCurve, Recalibrator):
+    """One number, the temperature, by which all log-odds (or the logarithms of class probabilities) are divided.
+
+    Parameters
+    ----------
+    clip : float, default 1e-12
+        Probabilities closer than this to 0 (or 1) are read as being this far from it.
+
+    Attributes
+    ----------
+    temperature_ : float
+        Above 1, predictions are drawn towards 1/2 (with classes, 1/K). Between 1e-3 and 1e3, an end being taken if the
+        maximum of the likelihood is beyond it.
+    domain_ : tuple of float or None
+        The range of the predictions; None if it was fitted to a table.
+    n_classes_ : int or None
+        Columns of the table it was fitted to, None if it was fitted to one column.
+
+    See Also
+    --------
+    PlattScaling, VectorScaling, choose_recalibrator
+
+    Notes
+    -----
+    ``fit`` takes y_prob of shape (n,), or of shape (n, K) with labels. The maximum-likelihood temperature, exactly: the
+    root of a monotone derivative, by Newton's method between bounds. The order of the classes never changes. If every
+    row favours what happened the likelihood is largest at temperature 0, and 1e-3 is taken. Predictions that are all
+    1/2, or 1/K, leave it at 1.
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On calibration of modern neural networks", ICML 2017.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import TemperatureScaling
+    >>> scaling = TemperatureScaling().fit([0.9, 0.9, 0.9, 0.1, 0.1, 0.1], [1, 1, 0, 0, 0, 1])
+    >>> round(scaling.temperature_, 3), scaling.predict([0.9]).round(6).tolist()
+    (3.17, [0.666667])
+    >>> table = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
+    >>> TemperatureScaling().fit(table, [0, 0, 1]).summary()
+    'Temperature scaling divides log-odds by 3.170: class probabilities are evened out.'
+    """
+
+    def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
+        """Fit the temperature to predictions of shape (n,) or (n, K), outcomes or labels, and weights."""
+        if _columns(y_prob) < 2:
+            return super().fit(y_prob, y_true, sample_weight)
+        return self.fit_classes(multiclass_sample(y_true, y_prob, sample_weight=sample_weight))
+
+    def fit_classes(self, sample: MulticlassSample) -> Self:
+        """Fit the temperature to classes that were read already."""
+        self._check_parameters()
+        self.n_classes_ = sample.n_classes
+        self.domain_ = None
+        score = log_probabilities(sample.y_prob, self.clip)
+        score -= score.max(axis=1, keepdims=True)
+        mass = masses(sample)
+        self.temperature_ = temperature(
+            partial(inverse_temperature_slope, np.ascontiguousarray(score), sample.y_true, mass)
+        )
+        return self
+
+    def predict(self, y_prob: Any) -> FloatArray:
+        """Return corrected probabilities, in the shape of the predictions: (n,) or (n, K)."""
+        check_is_fitted(self)
+        if self.n_classes_ is None:
+            return self._map(read_predictions(y_prob))
+        table = class_table(y_prob).rows()
+        if table.shape[1] != self.n_classes_:
+            raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.n_classes_}")
+        return self._map_classes(table)
+
+    def score(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> float:
+        """Return minus the Brier score (of classes: the sum over classes of squared errors)."""
+        check_is_fitted(self)
+        if self.n_classes_ is None:
+            return super().score(y_prob, y_true, sample_weight)
+        sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
+        error = self.predict(y_prob)
+        error[np.arange(error.shape[0]), sample.y_true] -= 1.0
+        return -float(np.average((error**2).sum(axis=1), weights=sample.sample_weight))
+
+    _fitted: ClassVar[dict[str, Kind]] = {
+        "temperature_": number,
+        "domain_": optional(ends),
+        "n_classes_": optional(count),
+    }
+
+    def _check_fitted(self) -> None:
+        check((self.n_classes_ is None) != (self.domain_ is None), "domain_", "must be there for one column alone")
+        check(self.n_classes_ != 1, "n_classes_", "must be two or more")
+        super()._check_fitted()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_classes_ or 1
+
+    def _map_classes(self, table: FloatArray) -> FloatArray:
+        return inner_softmax(log_probabilities(table, self.clip) / self.temperature_)
+
+    def _in_words(self) -> str:
+        if self.n_classes_ is None:
+            return super()._in_words()
+        t = self.temperature_
+        change = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
+        return f"Temperature scaling divides log-odds by {t:.3f}: class probabilities are {change}."
+
+
+def _columns(y_prob: Any) -> int:
+    shape = getattr(y_prob, "shape", None)
+    if shape is not None:
+        return int(shape[1]) if len(shape) == 2 else 1
+    return len(y_prob[0]) if isinstance(y_prob, list | tuple) and y_prob and isinstance(y_prob[0], list | tuple) else 1

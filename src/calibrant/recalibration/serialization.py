@@ -128,9 +128,9 @@ def read_content(content: Any, *, fitted: bool) -> JsonEstimator:
     return estimator
 
 
-def _named(values: Any, names: Mapping[str, Any], what: str) -> dict[str, Any]:
-    if not isinstance(values, dict) or values.keys() != names.keys():
-        raise InputError(what, f"are others than {', '.join(names) or 'none'}")
+def _named(values: Any, kinds: Mapping[str, Any], what: str) -> dict[str, Any]:
+    if not isinstance(values, dict) or values.keys() != kinds.keys():
+        raise InputError(what, f"are others than {', '.join(kinds) or 'none'}")
     return values
 
 

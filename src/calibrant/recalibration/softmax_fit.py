@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels.softmax import curved, errors, softmax_and_loss, spreads
 from calibrant.threads import one_thread
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Stop = Callable[[], bool]
 
 _STEPS, _INNER = 100, 400
@@ -68,7 +67,7 @@ class SoftmaxProblem:
 
 
 def fit_softmax(
-    problem: SoftmaxProblem, start: FloatArray | None = None, stop: Stop | None = None, near: float | None = None
+    softmax: SoftmaxProblem, start: FloatArray | None = None, stop: Stop | None = None, near: float | None = None
 ) -> FloatArray:
     """Entries of shape (K + 1, K) of the one minimum: the matrix, then the shifts.
 
@@ -77,19 +76,19 @@ def fit_softmax(
     this small gain nothing by more.
     """
     with one_thread():
-        return _fit(problem, start, stop, _NEAR * float(problem.free.sum()) if near is None else near)
+        return _fit(softmax, start, stop, _NEAR * float(softmax.free.sum()) if near is None else near)
 
 
-def _fit(problem: SoftmaxProblem, start: FloatArray | None, stop: Stop | None, near: float) -> FloatArray:
-    k = problem.x.shape[1]
+def _fit(softmax: SoftmaxProblem, start: FloatArray | None, stop: Stop | None, near: float) -> FloatArray:
+    k = softmax.x.shape[1]
     identity = np.eye(k + 1, k)
-    free = problem.free
-    ridge = np.where(free, problem.ridge, 0.0)
+    free = softmax.free
+    ridge = np.where(free, softmax.ridge, 0.0)
     weights = identity.copy() if start is None else np.where(free, start, identity)
 
     def value(at: FloatArray) -> tuple[float, FloatArray]:
-        probability = problem.scores(at)
-        loss = softmax_and_loss(probability, problem.label, problem.mass)
+        probability = softmax.scores(at)
+        loss = softmax_and_loss(probability, softmax.label, softmax.mass)
         return loss + 0.5 * float((ridge * (at - identity) ** 2).sum()), probability
 
     loss, probability = value(weights)
@@ -97,9 +96,9 @@ def _fit(problem: SoftmaxProblem, start: FloatArray | None, stop: Stop | None, n
     for _ in range(_STEPS):
         if stop is not None and stop():
             raise OutOfTime
-        errors(probability, problem.label, problem.mass, error)
-        gradient = np.where(free, problem.back(error) + ridge * (weights - identity), 0.0)
-        step = _newton_step(problem, ridge, probability, gradient, near, stop)
+        errors(probability, softmax.label, softmax.mass, error)
+        gradient = np.where(free, softmax.back(error) + ridge * (weights - identity), 0.0)
+        step = _newton_step(softmax, ridge, probability, gradient, near, stop)
         gain = -float((gradient * step).sum())  # twice what the quadratic model promises
         if gain <= 2.0 * near:
             break
@@ -117,7 +116,7 @@ def _fit(problem: SoftmaxProblem, start: FloatArray | None, stop: Stop | None, n
 
 
 def _newton_step(
-    problem: SoftmaxProblem,
+    softmax: SoftmaxProblem,
     ridge: FloatArray,
     probability: FloatArray,
     gradient: FloatArray,
@@ -125,13 +124,13 @@ def _newton_step(
     stop: Stop | None,
 ) -> FloatArray:
     """Conjugate gradients for (Hessian) step = -gradient, as exactly as the gradient is small."""
-    free = problem.free
-    precondition = _preconditioner(problem, ridge, probability)
+    free = softmax.free
+    precondition = _preconditioner(softmax, ridge, probability)
 
     def hessian(direction: FloatArray) -> FloatArray:
-        moved = problem.scores(direction)
-        curved(probability, problem.mass, moved)
-        return np.where(free, problem.back(moved) + ridge * direction, 0.0)
+        moved = softmax.scores(direction)
+        curved(probability, softmax.mass, moved)
+        return np.where(free, softmax.back(moved) + ridge * direction, 0.0)
 
     step, residual = np.zeros_like(gradient), -gradient
     towards = precondition(residual)
@@ -154,22 +153,22 @@ def _newton_step(
 
 
 def _preconditioner(
-    problem: SoftmaxProblem, ridge: FloatArray, probability: FloatArray
+    softmax: SoftmaxProblem, ridge: FloatArray, probability: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
     """A cheap inverse of nearly the Hessian: that of each class's factor and shift, and the rest by its diagonal."""
-    k = problem.x.shape[1]
-    free = problem.free
+    k = softmax.x.shape[1]
+    free = softmax.free
     spread = np.empty_like(probability)
-    spreads(probability, problem.mass, spread)
+    spreads(probability, softmax.mass, spread)
     at = np.arange(k)
-    cross = np.einsum("ik,ik->k", spread, problem.x)
+    cross = np.einsum("ik,ik->k", spread, softmax.x)
     shifts = spread.sum(axis=0) + ridge[k]
-    if problem.diagonal:
-        factors = np.einsum("ik,ik,ik->k", spread, problem.x, problem.x) + ridge[at, at]
+    if softmax.diagonal:
+        factors = np.einsum("ik,ik,ik->k", spread, softmax.x, softmax.x) + ridge[at, at]
         rest = np.ones((k + 1, k))
     else:
         rest = np.ones((k + 1, k))
-        rest[:k] = (problem.x**2).T @ spread + ridge[:k]
+        rest[:k] = (softmax.x**2).T @ spread + ridge[:k]
         factors = rest[at, at].copy()
     own = free[at, at]
     cross, factors = np.where(own, cross, 0.0), np.where(own, factors, 1.0)
@@ -184,20 +183,20 @@ def _preconditioner(
     return inverse
 
 
-def spread_between(problem: SoftmaxProblem, weights: FloatArray) -> float:
+def spread_between(softmax: SoftmaxProblem, weights: FloatArray) -> float:
     """Mean square of what the entries off the diagonal would be, from a fit without them; 0 where nothing shows it.
 
     By moments: the derivative of the loss by such an entry has the variance v of chance, its information h over the
     rows, and h^2 times its mean square beside that. The class's own factor and shift, which were fitted, are projected
     out of h.
     """
-    k = problem.x.shape[1]
-    probability = problem.scores(weights)
-    softmax_and_loss(probability, problem.label, problem.mass)
+    k = softmax.x.shape[1]
+    probability = softmax.scores(weights)
+    softmax_and_loss(probability, softmax.label, softmax.mass)
     error, spread = np.empty_like(probability), np.empty_like(probability)
-    errors(probability, problem.label, problem.mass, error)
-    spreads(probability, problem.mass, spread)
-    at, x = np.arange(k), problem.x
+    errors(probability, softmax.label, softmax.mass, error)
+    spreads(probability, softmax.mass, spread)
+    at, x = np.arange(k), softmax.x
     with one_thread():
         slope, mean, square = x.T @ error, x.T @ spread, (x**2).T @ spread
         cross = x.T @ (spread * x)
@@ -209,6 +208,6 @@ def spread_between(problem: SoftmaxProblem, weights: FloatArray) -> float:
     np.divide(top, determinant, out=projection, where=np.broadcast_to(regular, (k, k)))
     information = np.maximum(square - projection, 0.0)
     information[at, at], slope[at, at] = 0.0, 0.0
-    chance = information * float((problem.mass**2).sum())
+    chance = information * float((softmax.mass**2).sum())
     known = float((information**2).sum())
     return max(0.0, float((slope**2 - chance).sum()) / known) if known > 0.0 else 0.0

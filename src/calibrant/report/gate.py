@@ -117,8 +117,8 @@ def gate_as_junit(decision: Gated) -> str:
     return _as_text(root)
 
 
-def _suite(numbers: Mapping[str, int]) -> tuple[ElementTree.Element, ElementTree.Element]:
-    counts = {name: str(number) for name, number in numbers.items()}
+def _suite(by_name: Mapping[str, int]) -> tuple[ElementTree.Element, ElementTree.Element]:
+    counts = {name: str(number) for name, number in by_name.items()}
     root = ElementTree.Element("testsuites", counts)
     return root, ElementTree.SubElement(root, "testsuite", {"name": _SUITE, **counts})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -122,12 +122,12 @@ def _cells(segments: FoundSegments, down: int, across: int) -> dict[tuple[int, i
     return cells
 
 
-def _clearest(labels: Sequence[str], errors: dict[tuple[int, int], tuple[float, float]], at: int) -> list[str]:
-    """Values that are drawn: of many those of the cells with the strongest evidence, `at` their rows or columns."""
+def _clearest(labels: Sequence[str], errors: dict[tuple[int, int], tuple[float, float]], axis: int) -> list[str]:
+    """Values that are drawn: of many those of the cells with the strongest evidence, `axis` their rows or columns."""
     if len(labels) <= _MOST_VALUES:
         return list(labels)
     strongest = sorted(errors, key=lambda place: (errors[place][1], -abs(errors[place][0])))
-    shown = list(dict.fromkeys(place[at] for place in strongest))[:_MOST_VALUES]
+    shown = list(dict.fromkeys(place[axis] for place in strongest))[:_MOST_VALUES]
     return [labels[i] for i in sorted(shown)]
 
 
@@ -255,16 +255,16 @@ def _parts(values: list[str]) -> list[Key] | None:
     return _year_first(numbers, dotted="." in values[0])
 
 
-def _year_first(numbers: list[Key], *, dotted: bool) -> list[Key] | None:
+def _year_first(dates: list[Key], *, dotted: bool) -> list[Key] | None:
     """Numbers of dates that end with the year, from the year on; None where day and month cannot be told apart."""
-    if len(numbers[0]) == 2:
-        return [(year, part) for part, year in numbers]
-    if len(numbers[0]) > 3:
+    if len(dates[0]) == 2:
+        return [(year, part) for part, year in dates]
+    if len(dates[0]) > 3:
         return None
-    firsts, seconds, _ = (max(column) for column in zip(*numbers, strict=True))
+    firsts, seconds, _ = (max(column) for column in zip(*dates, strict=True))
     if firsts > 12.0 or dotted:
-        return [(year, month, day) for day, month, year in numbers]
-    return [(year, month, day) for month, day, year in numbers] if seconds > 12.0 else None
+        return [(year, month, day) for day, month, year in dates]
+    return [(year, month, day) for month, day, year in dates] if seconds > 12.0 else None
 
 
 def _ranges(values: list[str]) -> list[Key] | None:
@@ -318,7 +318,7 @@ def _errors(classes: ClassFindings, width: float) -> Figure:
     return fig
 
 
-def _colour(each: Question, names: set[str]) -> str:
+def _colour(each: Question, names: Collection[str]) -> str:
     if each.name not in names:
         return "bars"
     return {"too high": "high", "too low": "low"}.get(each.direction or "", "curve")
@@ -357,7 +357,7 @@ def _pairs(confusions: ConfusionTable, width: float) -> Figure:
     return fig
 
 
-def _name(ax: Axes, axis: str, names: list[str], m: int | None = None) -> None:
+def _name(ax: Axes, axis: str, names: Sequence[str], m: int | None = None) -> None:
     short = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
     size = float(np.clip(260.0 / max(m or len(names), 1), 5.0, 10.0))
     turned = 90 if axis == "x" else 0

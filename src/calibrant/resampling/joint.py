@@ -153,7 +153,7 @@ def _chance(v: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def mean_weight(v: FloatArray, weight: FloatArray) -> FloatArray:
-    """Mean weight at each prediction, whatever the outcome: a line in the log-odds."""
+    """Mean weight at each prediction, of both outcomes together: a line in the log-odds."""
     if (weight == weight[:1]).all():
         return weight
     return np.asarray(np.exp(_log_mean(v, np.zeros(v.size, np.int64), weight)[0]))

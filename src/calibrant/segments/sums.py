@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -99,7 +99,7 @@ class Summed:
 
 def summed_by(
     table: OpenedFrame,
-    names: dict[str, str],
+    names: Mapping[str, str],
     features: Sequence[LazyFeature],
     sets: Sets,
     *,
@@ -276,7 +276,9 @@ def _require_information(rows: float, information: float, min_rows: int) -> None
 _PLACES = 2 * RESOLUTION + 1
 
 
-def found_in_sums(table: OpenedFrame, names: dict[str, str], features: Sequence[str], search: Search) -> FoundSegments:
+def found_in_sums(
+    table: OpenedFrame, names: Mapping[str, str], features: Sequence[str], search: Search
+) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
     if search.sampling_fractions is not None:
         raise InputError("sampling_fractions", "cannot be used with so many rows: they are summed by cell")
@@ -326,7 +328,7 @@ def found_in_sums(table: OpenedFrame, names: dict[str, str], features: Sequence[
 
 
 def summed_to_search(
-    table: OpenedFrame, names: dict[str, str], features: Sequence[str], search: Search
+    table: OpenedFrame, names: Mapping[str, str], features: Sequence[str], search: Search
 ) -> tuple[Summed, list[CellBlock], OpenedFrame, list[LazyFeature], dict[str, str]]:
     """Segments of a lazy table as sums, what they were made of, the table with codes, its features, and those left
     out.

@@ -16,10 +16,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, generator
-from calibrant.door.columns import NO_WEIGHT
+from calibrant.door.columns import NO_WEIGHT, FloatArray, IntArray
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.rows import OUTCOME_FREE, check_outcome_free
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from calibrant.inference.bounds.gate import GateResult
     from calibrant.inference.testing.calibration import CalibrationTestResult
 
-
-FloatArray = npt.NDArray[np.float64]
 
 ARITHMETIC = 1e-11
 """What a measure's own arithmetic on the cells may cost, besides one rounding of all residuals for every cell."""
@@ -73,9 +70,9 @@ def moments(
     low: FloatArray,
     high: FloatArray,
     mean: FloatArray,
-    ones: tuple[FloatArray, FloatArray],
+    label_one: tuple[FloatArray, FloatArray],
     total: float,
-    zeros: tuple[FloatArray, FloatArray],
+    label_zero: tuple[FloatArray, FloatArray],
     rounding: float,
 ) -> Moments:
     """Moments of cells from the weight and mean prediction of the label 1 and of the label 0.
@@ -88,16 +85,16 @@ def moments(
     below, above = np.maximum(mean - low, 0.0), np.maximum(high - mean, 0.0)
     spread = np.where(width > 0.0, width, 1.0)
     misplaced = 16.0 * rounding + 64.0 * UNIT
-    slack = misplaced * (ones[0] + zeros[0]) / total
+    slack = misplaced * (label_one[0] + label_zero[0]) / total
 
     def chord(curve: tuple[FloatArray, FloatArray]) -> FloatArray:
         weight, at = curve
         share = np.clip((at - low) / spread, 0.0, 1.0)
         return weight / total * ((1.0 - share) * below + share * above)
 
-    of_ones, of_zeros = chord(ones), chord(zeros)
+    of_ones, of_zeros = chord(label_one), chord(label_zero)
     known = np.where(width > 0.0, slack, 0.0)  # a cell of one prediction has no moments to round
-    residual = (ones[0] * (1.0 - ones[1]) + zeros[0] * zeros[1]) / total
+    residual = (label_one[0] * (1.0 - label_one[1]) + label_zero[0] * label_zero[1]) / total
     return Moments(
         low,
         high,
@@ -271,9 +268,6 @@ def interval_error_above(on_cells: float, cells: Moments) -> float:
     return (
         (on_cells + 2.0 * float((cells.high - cells.low).max(initial=0.0))) * _OUTWARDS + cells.misplaced + ARITHMETIC
     )
-
-
-IntArray = npt.NDArray[np.int64]
 
 
 def _mean(index: IntArray, cells: FloatArray, offset: FloatArray, weight: FloatArray, resolution: int) -> FloatArray:

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.kernels import sketching
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MEASURED = (
     *("count", "ones", "fractional", "weight", "weighted_outcome", "squared_weight"),
@@ -27,12 +25,10 @@ UNIT = 2.0**-53
 NATIVE_ROUNDING = 16.0 * UNIT
 """What double-double sums and their terms are rounded by, for any number of rows that can be counted."""
 _MOST_ROWS = 2.0**53
-_HEAVIEST = 1e156
-"""Largest weight of a cell: squares of weights below 1e140, and sums of 2**53 of them, are finite."""
+_HEAVIEST = 1e156  # largest weight of a cell: squares of weights below 1e140, and sums of 2**53 of them, are finite
 
 
-_LIGHTEST = 1e-150
-"""Below it, squares of weights are lost."""
+_LIGHTEST = 1e-150  # below it, squares of weights are lost
 
 
 def rounding_of_plain_sums(n_terms: float) -> float:

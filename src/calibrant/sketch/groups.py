@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED
+from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED, FloatArray, IntArray
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.kernels import counting, sketching
 from calibrant.sketch.cells import MEASURED, arrow_numbers, numbers_of, ranks_of, refuse_far, told_apart, without_signs
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _WHOLE = 1e-6  # a cell's events may miss a whole number by this much, and by rounding
 LEAVE_OUT = Ways(
@@ -84,10 +81,10 @@ class Groups:
         return Groups(self.index[positive], cells[positive], self.keys.filter(positive.tolist()), self.n_excluded)
 
 
-def is_good(argument: str, numbers: FloatArray) -> npt.NDArray[np.bool_]:
+def is_good(argument: str, values: FloatArray) -> npt.NDArray[np.bool_]:
     """Mask of an argument's numbers without the faults that the queries look for."""
     highest = np.finfo(np.float64).max if argument == "sample_weight" else 1.0
-    good: npt.NDArray[np.bool_] = (numbers >= 0.0) & (numbers <= highest)  # false for NaN as well
+    good: npt.NDArray[np.bool_] = (values >= 0.0) & (values <= highest)  # false for NaN as well
     return good
 
 
@@ -97,12 +94,7 @@ def no_rows(exclude_bad: bool) -> str:
 
 
 def good_groups(
-    sums: Any,
-    exclude_bad: bool,
-    argument: str = "frame",
-    of: str = "",
-    more: Sequence[str] = (),
-    option: str = "by",
+    sums: Any, exclude_bad: bool, argument: str = "frame", of: str = "", more: Sequence[str] = (), option: str = "by"
 ) -> Groups:
     """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
 
@@ -150,10 +142,10 @@ def rows_are(n: int) -> str:
     return f"{counted(n, 'row')} {'is' if n == 1 else 'are'}"
 
 
-def refuse_bad_rows(cells: Any, first: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
+def refuse_bad_rows(cells: Any, first_bad: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
     """Say how many rows have which fault, that of the first bad row first.
 
-    `first` gives that row of an argument, its words, and whether it holds no number. Raises InputError if rows are bad.
+    `first_bad` gives that row of an argument, its words, and whether it holds no number. Raises InputError.
     """
     index = _array(cells["_cell"]).astype(np.int64)
     if not (index < 0).any():
@@ -161,7 +153,7 @@ def refuse_bad_rows(cells: Any, first: Callable[[str], tuple[int, str, bool]] | 
     count = _array(cells["count"])
     faults = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
     argument = _FAULTS[faults[0][0]][0]
-    row, content, missing = (None, "", True) if first is None else first(argument)
+    row, content, missing = (None, "", True) if first_bad is None else first_bad(argument)
     faults.sort(key=lambda each: (_FAULTS[each[0]][0] != argument, bool(each[0] % 2) != missing))
     (code, n), *more = faults
     what = _FAULTS[code][1]

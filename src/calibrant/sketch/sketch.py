@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import flag, power_of_two
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import CELLS, Identity, identity_of_cells, with_thin_samples, without
 from calibrant.door.output import write_whole_bytes
@@ -37,9 +37,6 @@ from calibrant.sketch.cells import (
     rounding_of_plain_sums,
 )
 from calibrant.sketch.groups import Groups
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _NO_WEIGHTS = np.empty(0)
 MOST_PARTS = 4096

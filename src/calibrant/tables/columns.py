@@ -42,8 +42,7 @@ _PERHAPS_GROUPS = (
     *("group", "groups", "group_id", "cluster", "cluster_id", "session_id"),
 )
 """Names of columns whose rows may belong together: mentioned, not asked about; persons, who are many, before places."""
-_ID = "_id"
-"""So ends the name of any other column in which values that repeat may belong together."""
+_ID = "_id"  # so ends the name of any other column in which values that repeat may belong together
 WAYS_OF_WEIGHTS = Ways(
     "leave them out with unweighted=True, or name the column to measure with as sample_weight",
     "leave them out with --unweighted, or name the column to measure with by --sample-weight",

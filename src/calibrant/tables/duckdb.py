@@ -207,28 +207,28 @@ def _little_address_space() -> bool:
     return limit != resource.RLIM_INFINITY and limit < _MUCH_MEMORY
 
 
-def lacks_memory(problem: BaseException) -> bool:
+def lacks_memory(exception: BaseException) -> bool:
     """Whether a failure to read says that memory ran out, and so nothing about the file."""
     import duckdb
 
     short = (
-        isinstance(problem, duckdb.OutOfMemoryException | MemoryError)
-        or getattr(problem, "errno", None) == errno.ENOMEM
+        isinstance(exception, duckdb.OutOfMemoryException | MemoryError)
+        or getattr(exception, "errno", None) == errno.ENOMEM
     )
     return short or any(
-        words in str(problem) for words in ("bad_alloc", "Out of Memory Error")
+        words in str(exception) for words in ("bad_alloc", "Out of Memory Error")
     )  # the latter in Arrow's
 
 
-def shortened(problem: BaseException) -> str:
+def shortened(exception: BaseException) -> str:
     """The part of a message that says what is wrong, without the advice and the settings that DuckDB adds."""
     lines: list[str] = []
-    for line in str(problem).splitlines():
+    for line in str(exception).splitlines():
         if line.startswith(("Possible", "  file", "LINE ", "Try setting", "The search space")):
             break
         if line.strip():
             lines.append(line.strip())
-    text = re.sub(r"^(\w+ )?\w+ Error: ", "", "; ".join(lines)) or type(problem).__name__
+    text = re.sub(r"^(\w+ )?\w+ Error: ", "", "; ".join(lines)) or type(exception).__name__
     return text.rstrip(". ") if len(text) <= 300 else f"{text[:300]}..."
 
 

@@ -99,8 +99,7 @@ _WAYS = Ways(
     "a FileSystem of pyarrow or fsspec, an address such as 's3://bucket', or one of " + ", ".join(_NAMES),
     "an address such as 's3://bucket', or one of " + ", ".join(_NAMES),
 )
-_PATIENCE = 15.0
-"""Seconds for which a server may be silent."""
+_PATIENCE = 15.0  # seconds for which a server may be silent
 
 
 def filesystem_of(filesystem: Any) -> Any:
@@ -155,8 +154,7 @@ def _by_address(address: str) -> Any:
 
 MANY_BYTES = 500_000_000
 """Bytes of other files above which they are."""
-_FEW_FILES = 256
-"""Files up to which the first rows of each are read beside."""
+_FEW_FILES = 256  # files up to which the first rows of each are read beside
 
 
 class OpenedFile(InDuckDB):
@@ -365,18 +363,18 @@ class OpenedFile(InDuckDB):
                 hashes |= {other: replace(hashes[other], bits=bits) for other in (first, file)}
         return hashes
 
-    def _headed(self, file: str, names: Mapping[str, str], known: Identity | None) -> Identity:
+    def _headed(self, file: str, names: Mapping[str, str], whole: Identity | None) -> Identity:
         """With the fingerprint of the first rows, where files are few enough to open each once more."""
-        known = known or Identity(1, None, None, 0.0)
+        whole = whole or Identity(1, None, None, 0.0)
         if len(self.files) > _FEW_FILES:
-            return known
+            return whole
         alone = self._of([file])
         keys = self._keys_of_rows(names)
         relation = alone._rows(list(names.values()), keys).limit(HEAD)
         ((_, begun),) = ordered(relation, self._numbers(relation, names), (), self.format.name, keys=keys).named()
-        return replace(known, head=begun.head, head_bits=begun.head_bits)
+        return replace(whole, head=begun.head, head_bits=begun.head_bits)
 
-    def _of(self, files: list[str]) -> OpenedFile:
+    def _of(self, files: Sequence[str]) -> OpenedFile:
         """Some of its files; another connection to the same database, as each of its own takes 15 ms."""
         alone = OpenedFile(self.path, self.pos_label, self.files.part(files), self._connection.cursor())
         alone.distinct, alone._checked = True, set(self._checked)

@@ -16,12 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.coding import Coding, Kind, day_number
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.sketch.cells import told_apart
 from calibrant.tables.frames import OpenedFrame, good_rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 TIMES = "holds times: pass what matters of them as a column, such as the day or the hour"
 LONG = "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
@@ -285,9 +283,9 @@ class Featured:
         return InputError(self._option, f"{name!r} {why}")
 
 
-def code_name(at: int) -> str:
+def code_name(number: int) -> str:
     """Name of the column of codes of a feature."""
-    return f"calibrant_code_{at}"
+    return f"calibrant_code_{number}"
 
 
 def in_blocks(sizes: Sequence[int], sets: Sequence[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:

@@ -20,8 +20,7 @@ from calibrant.tables.columns import present
 from calibrant.tables.duckdb import as_double, group_relation
 from calibrant.tables.table import MANY_ROWS, BoolArray, Columns, RowsWithFeatures, Table
 
-_NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
-"""What numbers are called in the queries."""
+_NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}  # what numbers are called in the queries
 
 
 _ENGINES = {"pyspark": "Spark", "duckdb": "DuckDB", "dask": "Dask", "polars": "Polars", "ibis": "Ibis"}
@@ -280,9 +279,7 @@ def _group_anywhere(
         table = table.lazy()
     table = _renamed(table, schema, names, by, option, more).with_columns(_fault=_fault(_columns(parts)))
     good = nw.col("_fault") == 0
-    table = table.with_columns(
-        *(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts),
-    )
+    table = table.with_columns(*(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts))
     table = table.with_columns(_x=nw.col("_v") * float(resolution))
     below = nw.col("_x").floor()
     number_of_cell = nw.when(good).then((below + nw.col("_x").ceil()).cast(nw.Int32)).otherwise(nw.col("_fault"))
@@ -348,12 +345,7 @@ def _looked_into(table: Any, schema: Any, name: str) -> bool:
 
 
 def _renamed(
-    table: Any,
-    schema: Any,
-    names: Mapping[str, str],
-    by: Sequence[str],
-    option: str = "by",
-    more: Sequence[str] = (),
+    table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str], option: str = "by", more: Sequence[str] = ()
 ) -> Any:
     """Numbers as doubles and the columns of segments, under names of our own; those of `more` have such already."""
     numbers = {_NUMBERS[argument]: name for argument, name in names.items()}
@@ -412,12 +404,12 @@ def of_trials(problem: InputError) -> InputError:
     return type(problem)(argument, text, row=problem.row, allowed=problem.allowed)
 
 
-def frame_of(numbers: Mapping[str, Any], keys: Mapping[str, Any]) -> OpenedFrame:
+def frame_of(arrays: Mapping[str, Any], arrow_keys: Mapping[str, Any]) -> OpenedFrame:
     """Columns of numbers by name, and of keys as Arrow, as a table in memory."""
     import pyarrow
 
-    columns = {name: np.asarray(each, np.float64) for name, each in numbers.items()}
-    return OpenedFrame(pyarrow.table({**columns, **keys}), "table")
+    columns = {name: np.asarray(each, np.float64) for name, each in arrays.items()}
+    return OpenedFrame(pyarrow.table({**columns, **arrow_keys}), "table")
 
 
 def groups_of(
@@ -464,7 +456,7 @@ def groups_by(
 _SIDE_BY_SIDE = "holds texts, numbers or truth values side by side; write all in one way"
 
 
-def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[str, str], option: str) -> Any:
+def in_arrow(table: Any, number_columns: Mapping[str, tuple[str, str]], keys: Mapping[str, str], option: str) -> Any:
     """The columns under new names: new name -> argument and column of numbers, new name -> column of keys.
 
     Raises InputError if a column holds no numbers, or keys of several kinds.
@@ -474,7 +466,7 @@ def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[s
 
     columns = {
         new: pyarrow.array(numbers_or_nan(nw.to_native(table[name]), argument))
-        for new, (argument, name) in numbers.items()
+        for new, (argument, name) in number_columns.items()
     }
     columns |= {new: keys_of(table[name], name, option) for new, name in keys.items()}
     return nw.from_native(pyarrow.table(columns), eager_only=True)

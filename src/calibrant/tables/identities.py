@@ -43,13 +43,13 @@ class Ordered:
         sources = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name, self.numbered, self.keys)
         return list(zip(self.files or ("",), sources, strict=True))
 
-    def beginnings(self, counts: Sequence[int], start: int = 0) -> list[Identity]:
+    def beginnings(self, counts: Sequence[int], first: int = 0) -> list[Identity]:
         """Those of the first rows from this one on, for each of these counts in rising order."""
-        part = slice(start, start + max(counts, default=0))
+        part = slice(first, first + max(counts, default=0))
         w = None if self.w is None else self.w[part]
         ids, keys = (None if each is None else each[part] for each in (self.ids, self.keys))
         starts = np.cumsum([0, *self.sizes]).tolist()
-        numbered = bool(self.numbered) and start in starts[:-1] and self.numbered[starts.index(start)]
+        numbered = bool(self.numbered) and first in starts[:-1] and self.numbered[starts.index(first)]
         return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name, numbered=numbered, keys=keys)
 
     def find_grown(self, sources: Sequence[Identity]) -> Overlap | None:
@@ -223,20 +223,20 @@ def hashed(relation: Any, numbers: Mapping[str, str], keys: Sequence[str]) -> di
     return {of: Identity(count, int(all_), None, 0.0, ids=ids(key), keyed=True) for of, count, all_, key in counts}
 
 
-def suspects(sizes: Sequence[int], slack: int, ends: Sequence[object] | None = None) -> list[int]:
+def suspects(sizes: Sequence[int], slack: int, extremes: Sequence[object] | None = None) -> list[int]:
     """Numbers of the files that may hold the same rows, by their sizes: equal ones, or all where one is the rest's sum.
 
     `slack` is by how much sizes of equal contents may differ. Files of equal numbers of rows whose smallest and largest
-    predictions, `ends`, are known and others than those of any other hold other rows.
+    predictions, `extremes`, are known and others than those of any other hold other rows.
     """
     whole = sum(sizes)
     if any(abs(2 * size - whole) <= slack * len(sizes) for size in sizes):
         return list(range(len(sizes)))
-    if ends is not None:
-        of_size, alike = Counter(sizes), Counter(zip(sizes, ends, strict=True))
+    if extremes is not None:
+        of_size, alike = Counter(sizes), Counter(zip(sizes, extremes, strict=True))
         may = [
             alike[size, end] > 1 or (of_size[size] > 1 and alike[size, None] > 0)
-            for size, end in zip(sizes, ends, strict=True)
+            for size, end in zip(sizes, extremes, strict=True)
         ]
         return [at for at, so in enumerate(may) if so]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)

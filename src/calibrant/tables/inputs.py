@@ -138,10 +138,10 @@ def _not_hidden(files: Sequence[Any], folder: str) -> list[Any]:
     return matches
 
 
-def _some(files: list[str], folder: str) -> list[str]:
-    if not files:
+def _some(paths: list[str], folder: str) -> list[str]:
+    if not paths:
         raise FileError("file", f"{folder or '.'!r} is a folder without files to read")
-    return files
+    return paths
 
 
 def _is_hidden(name: str) -> bool:
@@ -149,8 +149,8 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def _unreadable(problem: OSError) -> None:
-    raise FileError("file", f"{problem.filename!r} cannot be read: {problem.strerror or problem}") from None
+def _unreadable(exception: OSError) -> None:
+    raise FileError("file", f"{exception.filename!r} cannot be read: {exception.strerror or exception}") from None
 
 
 def _before_the_signs(pattern: str) -> str:

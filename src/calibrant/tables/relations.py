@@ -151,10 +151,10 @@ class InDuckDB(Table):
             return tuple(each for _, each in self._found or self._identities(names))
 
     def within(
-        self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False
+        self, names: Mapping[str, str], first: int, stop: int | None = None, *, exclude_bad: bool = False
     ) -> CalibrationSketch:
         """The sketch of the rows from one to another, in their order; bad ones are counted on the way."""
-        self._within = start, stop
+        self._within = first, stop
         try:
             return self.sketched(names, exclude_bad=exclude_bad)[0]
         finally:
@@ -174,10 +174,10 @@ class InDuckDB(Table):
             self._found = self._identities(names)
         self._refuse_copies(self._found)
 
-    def _refuse_copies(self, sources: Sequence[tuple[str, Identity]]) -> None:
-        folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in sources]
+    def _refuse_copies(self, contents: Sequence[tuple[str, Identity]]) -> None:
+        folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in contents]
         overlap = find_overlap(
-            [[each] for _, each in sources],
+            [[each] for _, each in contents],
             apart=lambda one, other: folders[one] != folders[other],
             dependent=self.dependent,
         )
@@ -185,7 +185,7 @@ class InDuckDB(Table):
         if begun is not None and not begun.certain and folders[begun.one] != folders[begun.others[0]]:
             begun = None
         overlap = strongest([overlap, begun])
-        refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in sources], FileError, "file")
+        refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in contents], FileError, "file")
 
     def choose(self, **request: Any) -> Chosen:
         """Columns as `Table.choose` takes them; what is wrong with them is the file's fault."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, starmap
 from pathlib import Path
@@ -197,7 +198,7 @@ class KeptSketches(Table):
             raise FileError("file", f"{file!r} holds no sketches")
         return keys if names else pyarrow.table({ROWS: pyarrow.nulls(n_rows, pyarrow.int64())})
 
-    def stored(self, numbers: Iterable[int] | None = None) -> Iterator[tuple[int, str, Stored]]:
+    def stored(self, which: Iterable[int] | None = None) -> Iterator[tuple[int, str, Stored]]:
         """Number, whereabouts and contents of each sketch, one after the other; all can be added to one another.
 
         Raises FileError naming the sketch that is damaged, or of another resolution than the first.
@@ -206,8 +207,8 @@ class KeptSketches(Table):
             self._of_distinct = self._one.distinct
             yield 0, "the sketch", Stored(*self._one.__reduce__()[1])
             return
-        subset = None if numbers is None else set(numbers)
-        looked = numbers is None and not self._once
+        subset = None if which is None else set(which)
+        looked = which is None and not self._once
         names: list[str] = []
         claims: list[tuple[Identity, ...]] = []
         first: tuple[str, int] | None = None
@@ -256,12 +257,12 @@ class KeptSketches(Table):
             )
         return tuple(rows.items())
 
-    def sketch(self, numbers: Iterable[int] | None = None) -> CalibrationSketch:
+    def sketch(self, which: Iterable[int] | None = None) -> CalibrationSketch:
         """All of them added up, or those of these numbers."""
         if self._one is not None:
             self._of_distinct = self._one.distinct
             return self._one
-        together = CalibrationSketch.sum_of(restored(*sketch) for _, _, sketch in self.stored(numbers))
+        together = CalibrationSketch.sum_of(restored(*sketch) for _, _, sketch in self.stored(which))
         together.distinct |= self.distinct
         return together
 
@@ -367,23 +368,18 @@ class KeptSketches(Table):
         raise InputError(argument, OF_ROWS)
 
 
-class _explained:  # noqa: N801 - a context
+@contextmanager
+def _explained(file: str) -> Iterator[None]:
     """Turn an error of pyarrow or DuckDB into one of the file."""
+    import duckdb
+    import pyarrow
 
-    def __init__(self, file: str) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        """Nothing to begin."""
-
-    def __exit__(self, _kind: Any, problem: BaseException | None, _trace: Any) -> None:
-        """Say it of the file."""
-        import duckdb
-        import pyarrow
-
-        known = (pyarrow.ArrowException, duckdb.Error, ValueError, OSError)
-        if isinstance(problem, known) and not isinstance(problem, InputError) and not lacks_memory(problem):
-            raise FileError("file", f"{self._file!r} is cut or damaged: {problem!s:.200}") from None
+    try:
+        yield
+    except (pyarrow.ArrowException, duckdb.Error, ValueError, OSError) as problem:
+        if isinstance(problem, InputError) or lacks_memory(problem):
+            raise
+        raise FileError("file", f"{file!r} is cut or damaged: {problem!s:.200}") from None
 
 
 def _each(file: str) -> Iterator[tuple[str, bytes | Stored]]:
@@ -410,15 +406,14 @@ def _each(file: str) -> Iterator[tuple[str, bytes | Stored]]:
                 at += 1
 
 
-def _decoded(data: bytes, where: str) -> Stored:
+def _decoded(data: bytes, file: str) -> Stored:
     try:
         return from_bytes(data)
     except InputError as problem:
-        raise FileError("file", f"{where} {problem.problem}") from None
+        raise FileError("file", f"{file} {problem.problem}") from None
 
 
-_TOLD = 20
-"""Files that are told one by one."""
+_TOLD = 20  # files that are told one by one
 
 
 class Written(NamedTuple):

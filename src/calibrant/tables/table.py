@@ -238,7 +238,7 @@ class Table(ABC):
         return NOTHING
 
     def within(
-        self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False
+        self, names: Mapping[str, str], first: int, stop: int | None = None, *, exclude_bad: bool = False
     ) -> CalibrationSketch:
         """The sketch of the rows from one to another, of a table that may begin with the rows of an earlier source."""
         raise NotImplementedError

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["largest_gap_test"]
 
+from typing import Any
+
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level
@@ -26,7 +28,7 @@ def largest_gap_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,

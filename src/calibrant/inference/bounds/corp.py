@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["CorpRegions", "corp_regions"]
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def corp_regions(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,34 +26,52 @@ SEED = 20_230_618
 _OUTWARDS = 1.0 + 1e-12  # more than a sum of weights is rounded by
 
 
+class Weighing(NamedTuple):
+    """Weights of rows: columns, declarations, and the most that a row, or a whole group, can weigh."""
+
+    sample_weight: Column | None = None
+    trials: Column | None = None
+    max_weight: float | None = None
+    sampling_fractions: Any = None
+
+    def premises(self, sample: Sample, draws: Draws) -> dict[str, Any]:
+        """The premise of weights of draws that were read with it, in an audit's words."""
+        weight, single = self.sample_weight, self.trials is None
+        fractions = read_fractions(self.sampling_fractions)
+        if fractions is None and weight is not None and single:
+            fractions = SamplingFractions.of_weights(draws.y, draws.w)
+        return {
+            "weighted": weight is not None and sample.weights_differ,
+            "equal_weights": weight is not None and single and sample.equal_weights,
+            "sampling_fractions": None if fractions is None else (fractions.without, fractions.events),
+            "fractions_given": self.sampling_fractions is not None,
+        }
+
+
+_ALIKE = Weighing()  # rows, all of which weigh the same
+
+
 def read_draws(
-    y_true: Column,
-    y_prob: Column,
-    sample_weight: Column | None = None,
-    trials: Column | None = None,
-    groups: Any = None,
-    max_weight: float | None = None,
-    *,
-    batch: bool = False,
-    sampling_fractions: Any = None,
+    y_true: Column, y_prob: Column, weighing: Weighing = _ALIKE, groups: Any = None, *, batch: bool = False
 ) -> tuple[Sample, Draws]:
     """Read columns, once; a `batch` as in `read_columns`.
 
     Rows that were sampled by outcome are draws of the file's law, whose weights are known beforehand; of groups of them
-    `max_weight` is needed. Raises InputError as the door does; if outcomes are shares without trials; if rows can weigh
-    differently and `max_weight` is not said, or is exceeded.
+    the most that one can weigh is needed. Raises InputError as the door does; if outcomes are shares without trials; if
+    rows can weigh differently and `max_weight` is not said, or is exceeded.
     """
-    fractions = read_fractions(sampling_fractions, sample_weight=sample_weight, trials=trials)
-    if fractions is None and sample_weight is None and trials is None and groups is None:
+    trials, max_weight = weighing.trials, weighing.max_weight
+    fractions = read_fractions(weighing.sampling_fractions, sample_weight=weighing.sample_weight, trials=trials)
+    if fractions is None and weighing.sample_weight is None and trials is None and groups is None:
         if max_weight is not None:
             problem = "has no effect: there are no weights, trials or groups"
             raise InputError("max_weight", problem)
         sample = Rows.of(y_true, y_prob).sample
         return sample, Draws.of_sample(sample)
-    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight, batch=batch)
+    outcome, prediction, weight = read_columns(y_true, y_prob, weighing.sample_weight, batch=batch)
     group = None if groups is None else read_units(groups, prediction.size, trials, max_weight)
     if groups is not None and group is None:
-        return read_draws(y_true, y_prob, sample_weight, batch=batch, sampling_fractions=sampling_fractions)
+        return read_draws(y_true, y_prob, weighing, batch=batch)
     if trials is None:
         require_single_outcomes(outcome)
     if fractions is not None:
@@ -65,40 +83,17 @@ def read_draws(
     return draws_of(outcome, prediction, weight, count, group, max_weight)
 
 
-def weighing_of(
-    sample: Sample, draws: Draws, sample_weight: object, trials: object, sampling_fractions: Any = None
-) -> dict[str, Any]:
-    """The premise of weights of draws that were read from these columns, in an audit's words."""
-    fractions = read_fractions(sampling_fractions)
-    if fractions is None and sample_weight is not None and trials is None:
-        fractions = SamplingFractions.of_weights(draws.y, draws.w)
-    return {
-        "weighted": sample_weight is not None and sample.weights_differ,
-        "equal_weights": sample_weight is not None and trials is None and sample.equal_weights,
-        "sampling_fractions": None if fractions is None else (fractions.without, fractions.events),
-        "fractions_given": sampling_fractions is not None,
-    }
-
-
-def premises_of_draws(
-    plain: Premises,
-    sample: Sample,
-    draws: Draws,
-    sample_weight: object,
-    trials: object,
-    max_weight: float | None,
-    sampling_fractions: Any = None,
-) -> Premises:
-    """Return premises of draws that were read from these columns, besides those of any rows."""
+def premises_of_draws(plain: Premises, sample: Sample, draws: Draws, weighing: Weighing) -> Premises:
+    """Return premises of draws that were read with these weights, besides those of any rows."""
     mean = dot(sample.mass(), sample.prediction)
     return replace(
         plain,
-        **weighing_of(sample, draws, sample_weight, trials, sampling_fractions),
+        **weighing.premises(sample, draws),
         grouped=draws.unit is not None,
         n_groups=draws.n_groups,
-        trials=trials is not None,
-        max_weight=max_weight,
-        perhaps_sampled=None if trials is not None else perhaps_sampled(sample, mean),
+        trials=weighing.trials is not None,
+        max_weight=weighing.max_weight,
+        perhaps_sampled=None if weighing.trials is not None else perhaps_sampled(sample, mean),
     )
 
 

@@ -14,22 +14,14 @@ import numpy as np
 
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.ends import (
-    Bracket,
-    Interval,
-    as_points,
-    confidence,
-    in_points,
-    in_short,
-    outwards,
-)
+from calibrant.door.ends import Bracket, Interval, as_points, confidence, in_points, in_short, outwards
 from calibrant.door.ends import at_least as rounded_down
 from calibrant.door.ends import at_most as rounded_up
 from calibrant.door.errors import InputError
-from calibrant.door.premises import Claim, Premises
+from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly
-from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, premises_of_draws, read_draws
+from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Weighing, premises_of_draws, read_draws
 from calibrant.inference.bounds.one_event import (
     BET,
     Spread,
@@ -42,18 +34,17 @@ from calibrant.inference.bounds.one_event import (
     psi,
 )
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.inference.bounds.tally import Tally, needs, practical, rounded_rows
+from calibrant.inference.bounds.tally import Proof, needs, practical, rounded_rows
 
 Verdict = Literal["within", "beyond", "undecided"]
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 _FEWEST = 10  # more rows that are worth a word
-_MARGIN = 1.6
-"""More rows than are needed on average: so many decide in nine of ten samples."""
+_MARGIN = 1.6  # more rows than are needed on average: so many decide in nine of ten samples
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GateResult(Claim):
+class GateResult(Proof):
     """Proof about the population's lower distance from calibration.
 
     Attributes
@@ -123,11 +114,6 @@ class GateResult(Claim):
             return f" It may be right at the limit, where no number of {self.tally.units} decides."
         rows = rows_to_collect(self)
         return f" {rows[0].upper()}{rows[1:]} may decide."
-
-    @property
-    def tally(self) -> Tally:
-        """The tally that it rests on, and how much of it would decide."""
-        return Tally.of(self)
 
 
 VERDICTS: Mapping[Verdict, str] = ReadOnly({"within": "PASS", "beyond": "FAIL", "undecided": "UNDECIDED"})
@@ -227,11 +213,10 @@ def calibration_gate(
     'beyond'
     """
     level = check_gate(max_distance, level)
-    columns = sample_weight, trials, groups, max_weight
-    sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
+    weighing = Weighing(sample_weight, trials, max_weight, sampling_fractions)
+    sample, draws = read_draws(y_true, y_prob, weighing, groups)
     result = gate_from_ends(Ends.of(sample, level, draws), max_distance, sample.n_rows, draws.n_groups)
-    premises = premises_of_draws(result.premises, sample, draws, sample_weight, trials, max_weight, sampling_fractions)
-    return replace(result, premises=premises)
+    return replace(result, premises=premises_of_draws(result.premises, sample, draws, weighing))
 
 
 def calibration_gate_on_sample(
@@ -240,7 +225,7 @@ def calibration_gate_on_sample(
     max_distance: float,
     level: float,
     displacement: float = 0.0,
-    known: Bracket | None = None,
+    bracket: Bracket | None = None,
     draws: AnyDraws | None = None,
     shares: int = 1,
     n_rows: int | None = None,
@@ -248,12 +233,12 @@ def calibration_gate_on_sample(
     """`calibration_gate` of outcomes of 0 or 1 that are pooled already, without weights or drawn as these units.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
-    points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance,
-    `shares` the number of gates among which the level of "beyond" is shared, `n_rows` that of rows, where not the
+    points, and the widths of the cells bound the rest (docs/bounds.md). `bracket` is of the sample's distance, `shares`
+    the number of gates among which the level of "beyond" is shared, `n_rows` that of rows, where not the
     sample's.
     """
     level = check_gate(max_distance, level)
-    ends = Ends.of(sample, level, draws, displacement, known, shares)
+    ends = Ends.of(sample, level, draws, displacement, bracket, shares)
     n_groups = None if draws is None else draws.n_groups
     return gate_from_ends(ends, max_distance, sample.n_rows if n_rows is None else n_rows, n_groups)
 
@@ -292,16 +277,16 @@ class Ends:
         level: float,
         draws: AnyDraws | None = None,
         moved: float = 0.0,
-        known: Bracket | None = None,
+        bracket: Bracket | None = None,
         shares: int = 1,
     ) -> Ends:
         """Ends from a sample of rows without weights or of these units; rows' own distance may differ by `moved`.
 
-        `known` is a bracket of the sample's distance where there is one already; the lower end takes one of so many
+        `bracket` is that of the sample's distance, where there is one already; the lower end takes one of so many
         `shares` of the level.
         """
         draws = Draws.of_sample(sample) if draws is None else draws
-        low, high = sample_distance(sample) if known is None else known
+        low, high = sample_distance(sample) if bracket is None else bracket
         distance = Bracket(max(0.0, low - moved), high + moved)
         spread = Spread.of(draws)
         if isinstance(draws, CellDraws):
@@ -494,9 +479,9 @@ def _shares(before: float, batch: AnyDraws, number: int) -> Iterator[AnyDraws]:
 class OtherPopulationError(InputError):
     """Rows that cannot be of one population with those before; `ends` says which distances they prove together."""
 
-    def __init__(self, ends: str) -> None:
-        self.ends = ends
-        why = f"cannot be of one population with those before ({ends}): predictor, data or label changed"
+    def __init__(self, distances: str) -> None:
+        self.ends = distances
+        why = f"cannot be of one population with those before ({distances}): predictor, data or label changed"
         super().__init__("rows", why, allowed="begin a new gate; CalibrationMonitor finds when it changed")
 
     def __reduce__(self) -> tuple[Callable[..., InputError], tuple[str, ...]]:
@@ -516,7 +501,7 @@ class AnytimeEnds:
 
     @classmethod
     def of(
-        cls, rows: Sample, spread: Spread, moved: float, won: Won, bets: Bets, level: float, before: Interval
+        cls, rows: Sample, spread: Spread, moved: float, won: Won, bets: Bets, level: float, earlier: Interval
     ) -> AnytimeEnds:
         """From all rows so far, whose own distance may differ by `moved`, and what was proved before.
 
@@ -526,10 +511,10 @@ class AnytimeEnds:
         distance = Bracket(max(0.0, near.lower - moved), near.upper + moved)
         known = spread.n, distance.upper, spread, bets, level
         above = boundary(lambda d: not excludes(d, *known), min(distance.upper, 1.0))[1]
-        high, low = min(before.high, above), max(before.low, won.lower_end(bets, level))
+        high, low = min(earlier.high, above), max(earlier.low, won.lower_end(bets, level))
         if low > high:
             least, most = rounded_down(low, 3), rounded_up(max(high, 1e-300), 3)
-            first, second = ("before" if end == was else "now" for end, was in zip((low, high), before, strict=True))
+            first, second = ("before" if end == was else "now" for end, was in zip((low, high), earlier, strict=True))
             raise OtherPopulationError(f"distance at least {least} {first}, at most {most} {second}")
         return cls(distance, spread, bets, level, Interval(low, high))
 

@@ -200,15 +200,15 @@ class Family:
         return np.asarray(self.heights[path[::-1]])
 
 
-def smooth_moves(before: FloatArray, after: FloatArray, u: float, v: float) -> FloatArray:
+def smooth_moves(w_u: FloatArray, w_v: FloatArray, u: float, v: float) -> FloatArray:
     """Whether w is 1-Lipschitz."""
-    return np.asarray(np.abs(after - before) <= v - u + _NEAR, np.float64)
+    return np.asarray(np.abs(w_v - w_u) <= v - u + _NEAR, np.float64)
 
 
-def lower_moves(before: FloatArray, after: FloatArray, u: float, v: float) -> FloatArray:
+def lower_moves(w_u: FloatArray, w_v: FloatArray, u: float, v: float) -> FloatArray:
     """Whether the potentials -u w(u) and (1 - u) w(u) are, w being linear between: their slopes are linear too."""
-    slope = (after - before) / (v - u)
-    ends = (before + u * slope, after + v * slope, before - (1.0 - u) * slope, after - (1.0 - v) * slope)
+    slope = (w_v - w_u) / (v - u)
+    ends = (w_u + u * slope, w_v + v * slope, w_u - (1.0 - u) * slope, w_v - (1.0 - v) * slope)
     return np.asarray(np.abs(np.stack(ends)).max(axis=0) <= 1.0 + _NEAR, np.float64)
 
 

@@ -17,7 +17,7 @@ from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result, counted
-from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Learn, read_draws
+from calibrant.inference.bounds.draws import AnyDraws, CellDraws, Draws, Learn, Weighing, read_draws
 from calibrant.inference.bounds.one_event import (
     Spread,
     binned_function,
@@ -147,7 +147,7 @@ def population_bounds(
     True
     """
     level = check_level(level)
-    sample, draws = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    sample, draws = read_draws(y_true, y_prob, Weighing(sample_weight, trials, max_weight), groups)
     return bounds_from_sample(sample, smooth_error_from_sample(sample), sample_distance(sample), level, draws)
 
 
@@ -179,12 +179,7 @@ def bounds_from_sample(
 
 
 def with_every_measure(
-    smooth: Interval,
-    lower: Interval,
-    known: Mapping[str, Interval],
-    level: float,
-    n_rows: int,
-    guaranteed: bool = True,
+    smooth: Interval, lower: Interval, known: Mapping[str, Interval], level: float, n_rows: int, guaranteed: bool = True
 ) -> PopulationBounds:
     """Return bounds of every measure from intervals of smooth error and lower distance, and those known of others."""
     smooth, lower = tightened(smooth, lower)
@@ -415,11 +410,11 @@ def bootstrap_bounds(
     return with_every_measure(smooth, lower, {}, level, n, guaranteed=False)
 
 
-def _area(zeros: FloatArray, ones: FloatArray, after: FloatArray, before: FloatArray) -> float:
+def _area(zeros: FloatArray, ones: FloatArray, gap_after: FloatArray, gap_before: FloatArray) -> float:
     """Largest sum of r_y(v) for 1-Lipschitz r_0 with r_0(0) = 0 and r_1 with r_1(1) = 0.
 
     The slope of r_0 at u earns the sum over zeros beyond u, that of r_1 the sum over ones before u.
     """
     beyond = zeros[::-1].cumsum()[::-1]
     upto = ones.cumsum()
-    return dot(np.abs(beyond), before) + dot(np.abs(upto), after)
+    return dot(np.abs(beyond), gap_before) + dot(np.abs(upto), gap_after)

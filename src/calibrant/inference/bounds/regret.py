@@ -7,6 +7,7 @@ __all__ = ["RegretBounds", "regret_bounds"]
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ import numpy.typing as npt
 from calibrant.door.arguments import check_level, check_threshold, fraction
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence, rounded_down, rounded_up
-from calibrant.door.premises import Claim, Premises
+from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws
+from calibrant.inference.bounds.draws import Draws, Function, Weighing, premises_of_draws, read_draws
 from calibrant.inference.bounds.gate import VERDICTS, Verdict, asked, fewest_rows, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
-from calibrant.inference.bounds.tally import Tally, needs
+from calibrant.inference.bounds.tally import Proof, needs
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.kernels.regret_units import most_allowed, reached
 from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
@@ -29,12 +30,11 @@ Cells = tuple[FloatArray, FloatArray]
 _BETS = 3
 """Fixed beforehand, each half of the one before: from hundreds to 100,000s of rows one of them is near the best."""
 
-_STEPS = 20
-"""To a twentieth of the rows there are it is told how many are needed: it is an estimate."""
+_STEPS = 20  # to a twentieth of the rows there are it is told how many are needed: it is an estimate
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RegretBounds(Claim):
+class RegretBounds(Proof):
     """Loss by acting on the predictions in the population; each end holds with probability 1 - level by itself.
 
     Attributes
@@ -101,11 +101,6 @@ class RegretBounds(Claim):
             f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
             f"with {confidence(self.level)} confidence ({self.tally.summary()}){more}."
         )
-
-    @property
-    def tally(self) -> Tally:
-        """The tally that they rest on, and how much of it would decide."""
-        return Tally.of(self)
 
 
 def regret_bounds(
@@ -186,19 +181,17 @@ def regret_bounds(
     level, threshold = check_level(level), None if threshold is None else check_threshold(threshold)
     if max_regret is not None:
         max_regret = fraction(max_regret, "max_regret")
-    columns = sample_weight, trials, groups, max_weight
-    sample, draws = read_draws(y_true, y_prob, *columns, sampling_fractions=sampling_fractions)
+    weighing = Weighing(sample_weight, trials, max_weight, sampling_fractions)
+    sample, draws = read_draws(y_true, y_prob, weighing, groups)
 
     def with_premises(bounds: RegretBounds) -> RegretBounds:
-        columns = sample_weight, trials, max_weight, sampling_fractions
-        return replace(bounds, premises=premises_of_draws(bounds.premises, sample, draws, *columns))
+        return replace(bounds, premises=premises_of_draws(bounds.premises, sample, draws, weighing))
 
     if max_weight is None and sampling_fractions is None:
         return with_premises(regret_bounds_from_sample(sample, level, threshold, max_regret))
-    high = regret_upper_end(draws, level, threshold)
-    everywhere = high if threshold is None else regret_upper_end(draws, level, None)
-    ends = _Ends(draws, level, (np.empty(0), np.empty(0)))
-    bounds = ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
+    upper = regret_upper_end(draws, level, threshold)
+    high = upper, min(1.0, 2.0 * (upper if threshold is None else regret_upper_end(draws, level, None)))
+    bounds = _bounds(draws, level, (np.empty(0), np.empty(0)), high, threshold, max_regret, sample.n_rows)
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     regret = float((np.maximum(at, above) if threshold is None else at).max())
@@ -233,8 +226,8 @@ def regret_bounds_from_sample(
 
     draws = replace(Draws.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
     several = sample.cell_width > 0.0
-    ends = _Ends(draws, level, (sample.prediction[several], sample.cell_width[several]))
-    bounds = ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
+    cells, high = (sample.prediction[several], sample.cell_width[several]), (upper_end(regret), upper_end(loss))
+    bounds = _bounds(draws, level, cells, high, threshold, max_regret, int(n))
     return _needing(bounds, regret(0.0), lambda times: upper_end(regret, times))
 
 
@@ -276,26 +269,24 @@ def _pooled(sample: Sample, share: float, threshold: float | None) -> float:
     return most + float(within[(low <= threshold) & (threshold <= high)].max(initial=0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """Draws that lower ends are learned from and bet on; `cells` are predictions and widths of cells with several."""
+def _bounds(
+    draws: Draws,
+    level: float,
+    cells: Cells,
+    high: tuple[float, float],
+    threshold: float | None,
+    limit: float | None,
+    n_rows: int,
+) -> RegretBounds:
+    """Bounds from the upper ends of regret and decision loss, and lower ends that are learned from draws and bet on.
 
-    units: Draws
-    level: float
-    cells: Cells
-
-    def bounds(
-        self, high: tuple[float, float], threshold: float | None, limit: float | None, n_rows: int
-    ) -> RegretBounds:
-        """Bounds, from the upper ends of regret and decision loss."""
-        regret = self._interval(lambda lesson: _best_cut(lesson, threshold, self.cells), high[0])
-        loss = self._interval(lambda lesson: _task(lesson, self.cells), high[1])
-        verdict = None if limit is None else verdict_of(regret, limit)
-        return RegretBounds(regret, loss, threshold, limit, verdict, self.level, n_rows)
-
-    def _interval(self, learn: Learn, high: float) -> Interval:
-        low = lower_end(self.units, learn, self.level)
-        return Interval(low, max(low, high))
+    `cells` are predictions and widths of cells with several predictions.
+    """
+    low = lower_end(draws, partial(_best_cut, threshold=threshold, cells=cells), level)
+    low_loss = lower_end(draws, partial(_task, cells=cells), level)
+    regret, loss = Interval(low, max(low, high[0])), Interval(low_loss, max(low_loss, high[1]))
+    verdict = None if limit is None else verdict_of(regret, limit)
+    return RegretBounds(regret, loss, threshold, limit, verdict, level, n_rows)
 
 
 def _best_cut(lesson: Sample, threshold: float | None, cells: Cells) -> Function:
@@ -323,7 +314,7 @@ def _gains(cuts: Cuts, task: tuple[Threshold, ...], cells: Cells) -> Function:
     """
     middle, width = cells
     ends = np.append(cuts.prediction, np.inf)
-    best = [float(ends[cuts.best_at(np.array([each.t]))[0]]) for each in task]
+    best = ends[cuts.best_at(np.array([each.t for each in task]))].tolist()
 
     def gain(y: FloatArray, v: FloatArray) -> FloatArray:
         total = np.zeros(v.shape)
@@ -362,8 +353,7 @@ def _at(t: float, v: FloatArray, events: FloatArray, others: FloatArray, share: 
 
 _CELLS = 1500
 """Up to so many distinct predictions all thresholds and cuts are tried; more are put together, which is paid for."""
-_LARGEST = 0.36
-"""Bets up to here have psi(x) / x < 1/4, on which the proof rests."""
+_LARGEST = 0.36  # bets up to here have psi(x) / x < 1/4, on which the proof rests
 _UNIT_BETS = 4
 
 

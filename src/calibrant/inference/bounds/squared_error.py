@@ -11,8 +11,10 @@ from __future__ import annotations
 __all__ = ["SquaredErrorInterval", "squared_error_bootstrap", "squared_error_interval", "squared_error_rows"]
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, positive_integer
 from calibrant.door.columns import Column, FloatArray
@@ -299,7 +301,7 @@ def squared_error_bootstrap(
     return SquaredErrorInterval(estimate, Interval(low, high), level, method)
 
 
-def _check_chance(prediction: FloatArray, ones: np.ndarray, zeros: np.ndarray) -> float:
+def _check_chance(prediction: FloatArray, ones: npt.NDArray[Any], zeros: npt.NDArray[Any]) -> float:
     """Return the surprises that the predictions expect of a group, on average; refuse too few, or too few seen."""
     each = float(dot(prediction, 1.0 - prediction)) / ones.size
     if each < _LEAST_EACH:
@@ -318,7 +320,9 @@ def _check_chance(prediction: FloatArray, ones: np.ndarray, zeros: np.ndarray) -
     return each
 
 
-def squared_error_of_counts(ones: np.ndarray, zeros: np.ndarray, prediction: np.ndarray, debiased: bool) -> np.ndarray:
+def squared_error_of_counts(
+    ones: npt.NDArray[Any], zeros: npt.NDArray[Any], prediction: npt.NDArray[Any], debiased: bool
+) -> np.ndarray:
     """Plug-in or debiased estimates of several samples at once, from the ones and zeros in each group, shape (b, k)."""
     count = ones + zeros
     rate = ones / np.maximum(count, 1)

@@ -4,34 +4,51 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
+from calibrant.door.premises import Claim
 from calibrant.door.values import counted, known_rows
-
-if TYPE_CHECKING:
-    from calibrant.inference.bounds.gate import GateResult
-    from calibrant.inference.bounds.regret import RegretBounds
 
 _MILLION, _MANY_GROUPS, _TIMES = 1_000_000, 10_000, 10
 
-Of = TypeVar("Of", "GateResult", "RegretBounds")
+
+class Proof(Claim):
+    """Base of claims that rest on a number of rows, or of groups, and say how many would decide."""
+
+    __slots__ = ()
+    n_rows: int
+    rows_needed: int | None
+    n_groups: int | None
+    groups_needed: int | None
+    n_unknown: int
+
+    @property
+    def tally(self) -> Tally:
+        """The tally that it rests on, and how much of it would decide."""
+        if self.n_groups is not None:
+            return Tally(self.n_groups, self.groups_needed, self.n_rows, "group", self.n_unknown)
+        known = self.n_rows if self.n_unknown else None
+        return Tally(self.n_rows + self.n_unknown, self.rows_needed, known)
 
 
-def of_followed(result: Of, n_unknown: int, n_unknown_groups: int = 0) -> Of:
-    """The result beside so many rows, and groups of these alone, whose outcomes are not known.
+P = TypeVar("P", bound=Proof)
+
+
+def of_followed(proof: P, n_unknown: int, n_unknown_groups: int = 0) -> P:
+    """The proof beside so many rows, and groups of these alone, whose outcomes are not known.
 
     A reader collects rows and groups as they come.
     """
-    rows = _as_they_come(result.rows_needed, result.n_rows, n_unknown)
-    result = replace(result, n_unknown=n_unknown, rows_needed=rows)
-    if result.n_groups is None:
-        return result
-    groups = _as_they_come(result.groups_needed, result.n_groups, n_unknown_groups)
-    return replace(result, n_groups=result.n_groups + n_unknown_groups, groups_needed=groups)
+    rows = _as_they_come(proof.rows_needed, proof.n_rows, n_unknown)
+    numbers: dict[str, Any] = {"n_unknown": n_unknown, "rows_needed": rows}
+    if proof.n_groups is not None:
+        numbers["groups_needed"] = _as_they_come(proof.groups_needed, proof.n_groups, n_unknown_groups)
+        numbers["n_groups"] = proof.n_groups + n_unknown_groups
+    return replace(proof, **numbers)  # type: ignore[type-var]  # each proof is a dataclass
 
 
-def _as_they_come(needed: int | None, known: int, unknown: int) -> int | None:
-    return None if needed is None else math.ceil(needed * (known + unknown) / known)
+def _as_they_come(needed: int | None, n_known: int, n_unknown: int) -> int | None:
+    return None if needed is None else math.ceil(needed * (n_known + n_unknown) / n_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +60,6 @@ class Tally:
     n_rows: int | None = None  # of groups, or of rows as they come those whose outcome is known
     unit: Literal["row", "group"] = "row"
     n_unknown: int = 0  # rows of groups whose outcome is not known
-
-    @classmethod
-    def of(cls, result: GateResult | RegretBounds) -> Tally:
-        """Groups where there are some, else rows as they come."""
-        if result.n_groups is not None:
-            return cls(result.n_groups, result.groups_needed, result.n_rows, "group", result.n_unknown)
-        known = result.n_rows if result.n_unknown else None
-        return cls(result.n_rows + result.n_unknown, result.rows_needed, known)
 
     def summary(self) -> str:
         """Its numbers: of rows, of groups and their rows, or of rows and those whose outcome is known."""
@@ -93,11 +102,11 @@ def practical(needed: int | None, number: int, unit: str = "row") -> bool:
     return needed is not None and needed - number <= max(many, _TIMES * number)
 
 
-def rows_to_decide(tally: Tally, where: str = "") -> str:
+def rows_to_decide(tally: Tally, place: str = "") -> str:
     """Say how many more rows, or groups, would decide."""
     if tally.needed is None or not tally.practical:
-        return f"only more {tally.units} than is practical (over ten times as many) would decide{where}"
-    more = f"about {rounded_rows(tally.needed - tally.number):,} more {tally.units}{tally.as_they_come()}{where}"
+        return f"only more {tally.units} than is practical (over ten times as many) would decide{place}"
+    more = f"about {rounded_rows(tally.needed - tally.number):,} more {tally.units}{tally.as_they_come()}{place}"
     return f"{more} would decide, if the error stays as it is here"
 
 

@@ -107,7 +107,7 @@ def compare_calibration(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     y_true_b: Column | None = None,
     items: Any = None,
@@ -548,13 +548,13 @@ class SharedRows:
     """The rows themselves, where their weights may tell outcomes and are drawn again with them."""
 
     @classmethod
-    def of(cls, rows: Rows, others: list[FloatArray]) -> SharedRows:
+    def of(cls, rows: Rows, beside: list[FloatArray]) -> SharedRows:
         """Rows, and other predictions for the same."""
         count, weight = rows.count, rows.weight
         y, mass = rows.y_true / count, None if weight is None else weight * count
         if mass is None and rows.trials is not None:
             mass = count
-        columns = [*others[::-1], rows.y_prob]
+        columns = [*beside[::-1], rows.y_prob]
         keys = [np.zeros(y.size) if mass is None else mass, y, *columns]
         order = np.lexsort(keys if rows.group is None else [rows.group, *keys])
         predictions = [column[order] for column in columns[::-1]]
@@ -599,8 +599,16 @@ class SharedRows:
         two = replace(self, predictions=[self.predictions[k] for k in pair], in_order=[self.in_order[k] for k in pair])
         return two, two._state(np.mean(two.predictions, axis=0), evaluate, n_resamples, rng)
 
-    def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
+    def _sampler(self, chance: FloatArray, in_file: FloatArray) -> Callable[[np.random.Generator], FloatArray]:
+        """Return a function that draws outcomes: shares of trials with these chances, single rows as in the file."""
         trials = None if self.trials is None else self.trials.astype(np.int64)
+        if self.group is not None:
+            return DependentOutcomes.like(self.y, in_file, trials, self.group).draw
+        if trials is None:
+            return lambda source: (source.random(chance.size) < in_file).astype(np.float64)
+        return lambda source: source.binomial(trials, chance) / trials
+
+    def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
         calibrated = [k for k, v in enumerate(self.predictions) if v is chance]
         apart = None if calibrated else InOrder.of(chance)
         joint = None if self.informative is None else JointRows.of(self.informative, chance)
@@ -608,16 +616,10 @@ class SharedRows:
         if joint is not None and self.weight is not None:
             in_file, expected = chance.copy(), self.weight.copy()
             in_file[joint.order], expected[joint.order] = joint.chance, joint.expected_weight
-        dependent = None if self.group is None else DependentOutcomes.like(self.y, in_file, trials, self.group)
+        draw = self._sampler(chance, in_file)
 
         def again(source: np.random.Generator) -> list[float]:
-            if dependent is not None:
-                y = dependent.draw(source)
-            elif trials is None:
-                y = (source.random(chance.size) < in_file).astype(np.float64)
-            else:
-                y = source.binomial(trials, chance) / trials
-            weight = self.weight
+            y, weight = draw(source), self.weight
             if joint is not None and weight is not None:
                 weight = weight.copy()
                 weight[joint.order] = joint.weights_of(y[joint.order].astype(np.int64), source)

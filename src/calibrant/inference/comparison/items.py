@@ -215,9 +215,7 @@ class Matching:
         return group
 
 
-def matched(
-    items: Any, items_b: Any, sizes: tuple[int, int], names: tuple[str, str] = ("items", "items_b")
-) -> Matching:
+def matched(items: Any, items_b: Any, sizes: Sequence[int], names: Sequence[str] = ("items", "items_b")) -> Matching:
     """For each of the first's rows that of the same item among the second's.
 
     Ids are the same if they are written alike: 7, 7.0 and the text "7" are, "007" and "7" are not. Truth values and
@@ -241,15 +239,24 @@ def matched(
     kinds = [each.kind for each in sides]
     if kinds[0] != kinds[1]:
         raise InputError(names[1], f"are {kinds[1]}, and those of the other side {kinds[0]}", allowed="give one kind")
-    counts = [Counter(each.written) for each in sides]
-    for own, other, name in ((sides[0], counts[1], names[0]), (sides[1], counts[0], names[1])):
+    _refuse_others(sides, names)
+    places = {each: k for k, each in enumerate(sides[1].in_turn())}
+    place = np.array([places[each] for each in sides[0].in_turn()], dtype=np.int64)
+    own = sides[0]
+    return Matching(place, own.numbers() if len({*own.written}) < len(own.written) else None)
+
+
+def _refuse_others(ids: list[_Ids], names: Sequence[str]) -> None:
+    """Raise InputError where an id is on one side alone, or in more rows of one side."""
+    counts = [Counter(each.written) for each in ids]
+    for own, other, name in ((ids[0], counts[1], names[0]), (ids[1], counts[0], names[1])):
         alone = [k for k, each in enumerate(own.written) if each not in other]
         if alone:
             first = f"row {alone[0]} is {own.shown(alone[0])}, which the other side lacks"
             more = f", as it does {len(alone) - 1:,} more" if alone[1:] else ""
             allowed = "keep the items that both have; ids are the same if they are written alike (007 is not 7)"
             raise InputError(name, first + more, row=alone[0], allowed=allowed)
-    for k, (own, name) in enumerate(zip(sides, names, strict=True)):
+    for k, (own, name) in enumerate(zip(ids, names, strict=True)):
         mine, other = counts[k], counts[1 - k]
         row = next((row for row, each in enumerate(own.written) if mine[each] > other[each]), None)
         if row is not None:
@@ -259,11 +266,6 @@ def matched(
             )
             allowed = "an id needs as many rows on one side as on the other; they are matched in their order"
             raise InputError(name, problem, row=row, allowed=allowed)
-    places = {each: k for k, each in enumerate(sides[1].in_turn())}
-    place = np.array([places[each] for each in sides[0].in_turn()], dtype=np.int64)
-    if len(counts[0]) == len(sides[0].written):
-        return Matching(place)
-    return Matching(place, sides[0].numbers())
 
 
 def compared_ids(items: Any, items_b: Any) -> tuple[list[Any], list[Any]] | None:
@@ -307,29 +309,29 @@ class _Ids:
         try:
             number = read_groups(ids, size)
         except InputError as problem:
-            said = problem.problem if problem.row is None else f"row {problem.row} has no id"
-            raise InputError(name, said, row=problem.row, allowed=problem.allowed) from None
+            words = problem.problem if problem.row is None else f"row {problem.row} has no id"
+            raise InputError(name, words, row=problem.row, allowed=problem.allowed) from None
         column = np.asarray(ids, dtype=object if isinstance(ids, list | tuple) else None)
         moments = column.dtype.kind in "mM"
         values = [_plain(each) for each in (column.astype(str) if moments else column).tolist()]
         kinds = sorted({"times" if moments else _kind(each) for each in values})
         if len(kinds) > 1:
             raise InputError(name, f"mixes {kinds[0]} and {kinds[1]}", allowed="all must be of one kind")
-        found = cls(values, [_written(each) for each in values], "".join(kinds), number)
+        result = cls(values, [_written(each) for each in values], "".join(kinds), number)
         for row, each in enumerate(values):
             if isinstance(each, float) and abs(each) >= _EXACT:
                 allowed = "give whole numbers as integers or as text"
                 raise InputError(
-                    name, f"row {row} is {found.shown(row)}, which has lost digits", row=row, allowed=allowed
+                    name, f"row {row} is {result.shown(row)}, which has lost digits", row=row, allowed=allowed
                 )
-        return found
+        return result
 
     def in_turn(self) -> Iterator[tuple[Any, int]]:
         """Each id, with how many rows before have it."""
-        seen = Counter[Any]()
+        rows = Counter[Any]()
         for each in self.written:
-            yield each, seen[each]
-            seen[each] += 1
+            yield each, rows[each]
+            rows[each] += 1
 
     def numbers(self) -> IntArray:
         """Number of each id, in the order of values, those that are written alike the same."""
@@ -372,10 +374,12 @@ class DependentOutcomes:
     correlation: float  # of the normal variables of one group
 
     @classmethod
-    def like(cls, share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> DependentOutcomes:
+    def like(
+        cls, share: FloatArray, chance: FloatArray, n_trials: IntArray | None, group: IntArray
+    ) -> DependentOutcomes:
         """With these chances, and the correlation with which products of a group's excesses add up to those seen."""
         threshold = ndtri(chance)
-        return cls(threshold, trials, group, _latent_correlation(share, chance, trials, group))
+        return cls(threshold, n_trials, group, _latent_correlation(share, chance, n_trials, group))
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Share of events of each row."""
@@ -434,9 +438,9 @@ def _cross_correlation(
 ) -> float:
     """Latent correlation of two outcomes of an item; of different items of a group, where there are groups."""
 
-    def pairs(first: FloatArray, second: FloatArray) -> float:
-        own = dot(first, second)
-        return own if group is None else dot(np.bincount(group, first), np.bincount(group, second)) - own
+    def pairs(excess: FloatArray, excess_b: FloatArray) -> float:
+        own = dot(excess, excess_b)
+        return own if group is None else dot(np.bincount(group, excess), np.bincount(group, excess_b)) - own
 
     covariance = pairs(*(y - chance for y, chance in zip(outcomes, chances, strict=True)))
     terms = [pairs(*each) for each in zip(*map(_terms, chances), strict=True)]
@@ -465,13 +469,13 @@ def _root(terms: list[float], covariance: float, low: float) -> float:
     return low
 
 
-def _latent_correlation(share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> float:
+def _latent_correlation(share: FloatArray, chance: FloatArray, n_trials: IntArray | None, group: IntArray) -> float:
     """The correlation from 0 on at which pairs of a group have, on the whole, the covariance that was seen.
 
     The covariance of two outcomes with quantiles a and b is the sum of r^k / k! He_{k-1}(a) phi(a) He_{k-1}(b) phi(b),
     k = 1, 2, ... (the tetrachoric series), and rises with r.
     """
-    count = np.ones(share.size) if trials is None else trials.astype(np.float64)
+    count = np.ones(share.size) if n_trials is None else n_trials.astype(np.float64)
 
     def pairs(each: FloatArray, own: float) -> float:
         sums = np.bincount(group, count * each)

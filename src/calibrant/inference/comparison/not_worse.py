@@ -93,9 +93,9 @@ class NotWorse(Result):
         """The end of the difference that decides, or both, in points."""
         return f"{self._ends(' and ', 'between ')} points"
 
-    def _ends(self, to: str, before: str = "") -> str:
+    def _ends(self, to: str, prefix: str = "") -> str:
         low, high = (f"{Decimal(end).scaleb(2):+f}" for end in outwards(*self.difference, signed=True))
-        both = f"{before}{low}{to}{high}"
+        both = f"{prefix}{low}{to}{high}"
         return {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": both}[self.verdict]
 
     def summary(self) -> str:
@@ -195,10 +195,10 @@ def _can_be_resampled(a: Rows, b: Rows, level: float) -> bool:
     return min(sizes) >= _LEAST_ROWS and max(sizes) <= MOST_RESAMPLED and _resamples(level) <= N_RESAMPLES
 
 
-def _needed(ends: Interval, centre: float | None, limit: float, n: int) -> int | None:
+def _needed(interval: Interval, centre: float | None, limit: float, n: int) -> int | None:
     """Rows with which the end beside the limit would reach it, as far from the middle as their root makes it."""
-    middle = 0.5 * (ends.low + ends.high) if centre is None else centre
-    reach = ends.high - middle if middle < limit else middle - ends.low
+    middle = 0.5 * (interval.low + interval.high) if centre is None else centre
+    reach = interval.high - middle if middle < limit else middle - interval.low
     gap = abs(limit - middle)
     times = (reach / gap) ** 2 if gap > 0.0 else np.inf
     return max(n + 1, math.ceil(n * times)) if times < 1e9 else None

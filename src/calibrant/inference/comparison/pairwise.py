@@ -88,7 +88,7 @@ def compare_all(
     items: Mapping[str, Column] | str | None = None,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     measure: str | Evaluate = "smooth_calibration_error",
     level: float = 0.05,
@@ -188,10 +188,10 @@ def adjusted(
 
 
 def _of_items(
-    y_true: Mapping[str, Column], y_probs: Mapping[str, Column], items: Any, groups: Column | None
+    outcomes: Mapping[str, Column], y_probs: Mapping[str, Column], items: Any, groups: Any
 ) -> dict[str, Rows]:
     """Rows of the same items in the order of the first's."""
-    if set(y_true) != set(y_probs):
+    if set(outcomes) != set(y_probs):
         raise InputError("y_true", "has other names than y_probs", allowed="both name the same predictors")
     ids = items if isinstance(items, Mapping) else dict.fromkeys(y_probs, None)
     if items is None or set(ids) != set(y_probs):
@@ -201,7 +201,7 @@ def _of_items(
     rows: dict[str, Rows] = {}
     for name, v in y_probs.items():
         of = groups if name == first else None
-        own = read_predictor(f"y_probs[{name!r}]", y_true[name], v, groups=of, outcomes=f"y_true[{name!r}]")
+        own = read_predictor(f"y_probs[{name!r}]", outcomes[name], v, groups=of, outcomes=f"y_true[{name!r}]")
         if rows:
             sizes = rows[first].y_prob.size, own.y_prob.size
             names = f"items[{first!r}]", f"items[{name!r}]"
@@ -212,5 +212,5 @@ def _of_items(
     return {str(name): each for name, each in rows.items()}
 
 
-def _in_turn(result: ComparisonResult) -> ComparisonResult:
-    return result if result.statistic <= 0.0 else result.swapped()
+def _in_turn(comparison: ComparisonResult) -> ComparisonResult:
+    return comparison if comparison.statistic <= 0.0 else comparison.swapped()

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     pass
 
 
-_BY_REDRAWS, _BY_TAIL = 0.99, 0.01
-"""Shares of the level that the two p-values get."""
+_BY_REDRAWS, _BY_TAIL = 0.99, 0.01  # shares of the level that the two p-values get
 _SHARE = {COX: 1.0, WAVES: 1.0, GROUPS: 0.25}
 """How much each component counts: measured power says that steps are worth a quarter (docs/calibration-test.md)."""
 _EVEN_AT = 0.05
@@ -177,7 +176,7 @@ def calibration_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     sampling_fractions: Any = None,
     level: float = 0.05,
@@ -550,12 +549,7 @@ class _Bounded:
 
     @classmethod
     def of(
-        cls,
-        sample: Sample,
-        used: npt.NDArray[np.bool_],
-        scale: float,
-        misplaced: float,
-        max_weight: float | None,
+        cls, sample: Sample, used: npt.NDArray[np.bool_], scale: float, misplaced: float, max_weight: float | None
     ) -> _Bounded:
         """Bound the cells that are used, weights in units of `scale`; `misplaced` is a share of all weight."""
         n, weight, width = sample.count[used], sample.weight[used] / scale, sample.cell_width[used]

@@ -134,7 +134,7 @@ def class_wise_test(
     y_prob: Table,
     *,
     sample_weight: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     classes: Sequence[Any] | None = None,
     from_logits: bool = False,
     level: float = 0.05,

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CoxResult",
-    "HosmerLemeshowResult",
-    "cox_test",
-    "hosmer_lemeshow_test",
-    "miller_test",
-    "spiegelhalter_test",
-]
+__all__ = ["CoxResult", "HosmerLemeshowResult", "cox_test", "hosmer_lemeshow_test", "miller_test", "spiegelhalter_test"]
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +57,7 @@ def cox_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -158,7 +152,7 @@ def spiegelhalter_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -217,11 +211,7 @@ def spiegelhalter_test(
         return moved / deviation if deviation else math.copysign(math.inf, moved) if moved else 0.0
 
     _, pvalue = redrawn_pvalue(
-        rows.tested,
-        lambda excess: abs(score(excess)),
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
+        rows.tested, lambda excess: abs(score(excess)), level=level, n_resamples=n_resamples, random_state=random_state
     )
     z = score(sample.weighted_outcome - sample.weight * v)
     asymptotic = max(LEAST, math.erfc(abs(z) / math.sqrt(2.0)))
@@ -290,7 +280,7 @@ def hosmer_lemeshow_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     n_bins: int = 10,
     level: float = 0.05,
@@ -360,11 +350,11 @@ def hosmer_lemeshow_test(
     return HosmerLemeshowResult(**vars(result), textbook_statistic=statistic, textbook_pvalue=textbook)
 
 
-def _textbook_statistic(y_true: IntArray, y_prob: FloatArray, n_bins: int) -> float:
+def _textbook_statistic(outcome: IntArray, prediction: FloatArray, n_bins: int) -> float:
     """Pearson's statistic of events and of other rows, over groups between quantiles."""
-    edges = np.unique(np.quantile(y_prob, np.arange(n_bins + 1) / n_bins))
-    group = np.maximum(np.searchsorted(edges, y_prob, side="left") - 1, 0)  # (edge, next edge], and the lowest edge
-    n, ones, expected = (np.bincount(group, each) for each in (np.ones(group.size), y_true, y_prob))
+    edges = np.unique(np.quantile(prediction, np.arange(n_bins + 1) / n_bins))
+    group = np.maximum(np.searchsorted(edges, prediction, side="left") - 1, 0)  # (edge, next edge], and the lowest edge
+    n, ones, expected = (np.bincount(group, each) for each in (np.ones(group.size), outcome, prediction))
     excess = (ones - expected) ** 2
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         parts = [np.where(excess == 0.0, 0.0, excess / each) for each in (expected, n - expected)]
@@ -383,7 +373,7 @@ def miller_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,

@@ -209,8 +209,8 @@ def joint_statistics(
     scales = np.split(parts.inverse, ends)
     joint.neighbours  # noqa: B018  # before threads ask for it
 
-    def fill(start: int, stop: int) -> None:
-        for first in range(start, stop, lanes_at_once):
+    def fill(begin: int, stop: int) -> None:
+        for first in range(begin, stop, lanes_at_once):
             look(first, table[first : min(stop, first + lanes_at_once)])
 
     def look(first: int, out: FloatArray) -> None:
@@ -299,11 +299,11 @@ def _sums(group: IntArray, column: FloatArray, n_groups: int) -> FloatArray:
     return np.asarray(np.bincount(group, column, n_groups), np.float64)
 
 
-def _joining(n_blocks: int, groups: int) -> sparse.csr_array:
+def _joining(n_blocks: int, n_groups: int) -> sparse.csr_array:
     k = np.arange(n_blocks)
     from scipy.sparse import coo_array
 
-    return coo_array((np.ones(n_blocks), (k, k * groups // n_blocks)), (n_blocks, groups)).tocsr()
+    return coo_array((np.ones(n_blocks), (k, k * n_groups // n_blocks)), (n_blocks, n_groups)).tocsr()
 
 
 MOST_UNITS = 20_000
@@ -388,10 +388,10 @@ def lots_of_sample(sample: Sample) -> UncertainLots:
     return cells if cells.pooling > 0.0 else lots
 
 
-def pooled_into_cells(lots: UncertainLots, known: FloatArray | None = None) -> UncertainLots:
+def pooled_into_cells(lots: UncertainLots, variation: FloatArray | None = None) -> UncertainLots:
     """Pool lots without weights into cells equally wide in the angle whose sine is the root of the prediction.
 
-    `known` (k,) is what the lots' own predictions vary by: at least the sum of their squares about the mean.
+    `variation` (k,) is what the lots' own predictions vary by: at least the sum of their squares about the mean.
     """
     v, m, ones = lots.prediction, lots.count, lots.ones
     if not v.size:
@@ -406,7 +406,7 @@ def pooled_into_cells(lots: UncertainLots, known: FloatArray | None = None) -> U
     base[cell] = v  # any row of the cell: deviations from it are small, and their squares exact enough
     offset = v - base[cell]
     moved = _sums(cell, m * offset, CELLS)[mask]
-    within = 0.0 if known is None else known
+    within = 0.0 if variation is None else variation
     squared = _sums(cell, m * offset * offset + within, CELLS)[mask]
     total = total[mask]
     mean = np.clip(base[mask] + moved / total, LEAST_DRAWN, _MOST)

@@ -78,7 +78,7 @@ def discrete_calibration_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     level: float = 0.05,
     correction: Correction = "holm",
 ) -> DiscreteResult:
@@ -280,14 +280,14 @@ class GradeTestResult(TestResult):
 
     def summary(self) -> str:
         """Say which grades are rejected, in which direction and how far."""
-        said = [
+        clauses = [
             f"{name} is {direction}: {100.0 * expected:.2g}% rated, {100.0 * (expected + error):.2g}% happened"
             for name, direction, expected, error in zip(
                 self.grades, self.directions, self.expected, self.mean_errors, strict=True
             )
             if name in self.rejected
         ]
-        return f"{super().summary()}{''.join(f'; {each}' for each in said)}"
+        return f"{super().summary()}{''.join(f'; {each}' for each in clauses)}"
 
     def _table(self) -> Any:
         """One row a grade."""
@@ -447,8 +447,8 @@ def _weighted_tail(
             return float((count * grows).sum() - sign * (tilt * events).sum())
 
         with np.errstate(divide="ignore"):
-            found = minimize_scalar(log_bound, bounds=(0.0, _MOST_TILT / w.max()), method="bounded")
-        return float(np.exp(min(0.0, found.fun)))
+            minimum = minimize_scalar(log_bound, bounds=(0.0, _MOST_TILT / w.max()), method="bounded")
+        return float(np.exp(min(0.0, minimum.fun)))
 
     if alternative != "two-sided":
         return bound(1.0 if alternative == "greater" else -1.0)

@@ -6,7 +6,7 @@ __all__ = ["averaged_two_bin_test", "cumulative_calibration_test", "kernel_calib
 
 import math
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def smooth_calibration_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -117,7 +117,7 @@ def kernel_calibration_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     bandwidth: float = 1.0,
     level: float = 0.05,
@@ -182,7 +182,7 @@ def averaged_two_bin_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -275,7 +275,7 @@ def cumulative_calibration_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     form: Form = "kuiper",
     level: float = 0.05,

@@ -68,8 +68,8 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     count, ones = rows.count, rows.y_true
     if rows.weight is not None:
         count, ones = np.where(rows.weight > 0.0, (count, ones), 0.0)
-    found = contradicted(rows.y_prob, count, ones)
-    if found is None:
+    impossible = contradicted(rows.y_prob, count, ones)
+    if impossible is None:
         return None
     by = 1.0 if rows.weight is None else rows.weight.max() / rows.weight.min(where=rows.weight > 0.0, initial=np.inf)
     sure = np.where((rows.y_prob == 0.0) | (rows.y_prob == 1.0), count, 0.0)
@@ -78,7 +78,7 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     sizes, numbers = (np.ones(1), np.array([sure.sum()])) if single else np.unique(of_unit, return_counts=True)
     rounded = _rounded(rows.y_prob)
     rounded = rounded * by / (rounded * by + 1.0 - rounded)  # odds in the file, where weights tell outcomes
-    return replace(found, by_rounding=_by_rounding(found.n_rows, sizes, numbers, rounded))
+    return replace(impossible, by_rounding=_by_rounding(impossible.n_rows, sizes, numbers, rounded))
 
 
 def contradicted(prediction: FloatArray, count: FloatArray, ones: npt.NDArray[Any]) -> ImpossibleRows | None:
@@ -103,14 +103,14 @@ def _rounded(prediction: FloatArray) -> float:
     return float(np.clip(0.5 * np.min(steps, where=steps > 0.0, initial=0.0 if not steps.any() else 1.0), *_ROUNDED))
 
 
-def _by_rounding(n_wrong: int, sizes: FloatArray, numbers: npt.NDArray[Any], rounded: float) -> float:
+def _by_rounding(n_wrong: int, sizes: FloatArray, n_units: npt.NDArray[Any], rounded: float) -> float:
     """Largest chance of so many outcomes against predictions of 0 or 1 whose own chance is at most `rounded`.
 
-    There are `numbers` units of each of these `sizes`. Chernoff's bound: the outcomes of a unit may all be the same,
+    There are `n_units` units of each of these `sizes`. Chernoff's bound: the outcomes of a unit may all be the same,
     and exp is convex, so no dependence within units has a larger moment generating function.
     """
     t = _EXPONENTS / sizes.max()
-    generating = numbers @ np.log1p(rounded * np.expm1(np.outer(sizes, t)))
+    generating = n_units @ np.log1p(rounded * np.expm1(np.outer(sizes, t)))
     return float(np.exp(min(0.0, (generating - t * n_wrong).min())))
 
 

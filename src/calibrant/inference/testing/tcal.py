@@ -7,7 +7,7 @@ __all__ = ["TCalResult", "debiased_plug_in", "tcal_test"]
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def tcal_test(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
-    groups: Column | None = None,
+    groups: Any = None,
     outcome_free_weights: bool = False,
     smoothness: float | None = None,
     level: float = 0.05,

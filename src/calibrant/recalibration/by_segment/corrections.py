@@ -26,7 +26,6 @@ _STEP = 1.0  # most that one Newton step moves log-odds
 _SETTLED = 1e-4
 _SWEEPS = 20
 _FAR = 700.0  # log-odds whose exponential is finite
-_LEAST_ROWS = 100  # to a cell of a pair, on average
 _NESTED = _SWEEPS // 4
 _REPEATS = 3  # of a block in a sweep
 LARGEST_SHIFT = (2 * MOST_PARTS + MOST_PARTS * _NESTED + _SWEEPS) * _STEP
@@ -91,11 +90,6 @@ class Fitting:
     def part(self, at: IntArray) -> Fitting:
         """Some of the rows."""
         return Fitting(self.offset[at], self.outcome[at], self.weight[at])
-
-
-def pair_bins(n_rows: float, n_bins: int) -> int:
-    """Cells that a number is cut into within a pair: fewer where rows are few."""
-    return int(np.clip(np.sqrt(n_rows / _LEAST_ROWS), 2, n_bins))
 
 
 def fit_corrections(
@@ -331,7 +325,7 @@ class Trees(NamedTuple):
         return change
 
 
-def most_moved(trees: Trees, cells: Cells, names: Sequence[str | int]) -> str:
+def most_moved(trees: Trees, cells: Cells, features: Sequence[str | int]) -> str:
     """Say how far the trees move the log-odds of these rows, and by which features most.
 
     A feature counts by how its cells' mean changes spread over the rows; the first column is the prediction.
@@ -341,8 +335,8 @@ def most_moved(trees: Trees, cells: Cells, names: Sequence[str | int]) -> str:
     for cell in cells.T:
         mean = np.bincount(cell, change) / np.maximum(np.bincount(cell), 1)
         spread.append(float(np.std(mean[cell])))
-    first = sorted(range(1, len(names)), key=lambda k: -spread[k])[:2]
-    by = " and ".join(str(names[k]) for k in first if spread[k] > 0.0)
+    first = sorted(range(1, len(features)), key=lambda k: -spread[k])[:2]
+    by = " and ".join(str(features[k]) for k in first if spread[k] > 0.0)
     moved = f" (log-odds move by {np.abs(change).mean():.2g} on average, by {np.abs(change).max():.2g} at most"
     return f"{moved}, most by {by})" if by else f"{moved})"
 

@@ -22,7 +22,6 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.values import Result, counted
 from calibrant.measures.logistic import inner_expit, log_odds
-from calibrant.recalibration.averaged import AveragedScaling
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.by_segment.corrections import (
     LARGEST_SHIFT,
@@ -36,7 +35,6 @@ from calibrant.recalibration.by_segment.corrections import (
     fit_boosted,
     fit_corrections,
     most_moved,
-    pair_bins,
     read_block,
 )
 from calibrant.recalibration.by_segment.table import (
@@ -53,8 +51,9 @@ from calibrant.recalibration.by_segment.table import (
     same_columns,
 )
 from calibrant.recalibration.choose import choose_recalibrator
-from calibrant.recalibration.judge import Judge, mapped, mean_with_interval
+from calibrant.recalibration.compare import Judge, mapped, mean_with_interval
 from calibrant.recalibration.kinds import Kind, check, check_size, count, each, flag, number, optional, text
+from calibrant.recalibration.methods import make_recalibrator
 from calibrant.recalibration.serialization import JsonEstimator, stored
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
@@ -437,7 +436,7 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
         choice = choose_recalibrator(
             rows.outcome, rows.prediction, sample_weight=rows.weight, groups=rows.group, level=self.level
         )
-        return ("unchanged", None) if choice.chosen == "unchanged" else ("global", AveragedScaling())
+        return ("unchanged", None) if choice.chosen == "unchanged" else ("global", make_recalibrator("averaged"))
 
     def _table(self, table: Any) -> FeatureTable:
         """A user's table, with every column that is needed."""
@@ -513,7 +512,8 @@ class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
 CLIP = 1e-12
 """Predictions closer than this to 0 or 1 are read as being this far from it."""
 _SEED = 0  # of splits: equal rows are repaired alike
-_BINS = 10
+_BINS = 10  # within a pair of features fewer, where rows are few
+_LEAST_ROWS = 100  # to a cell of a pair, on average
 _FINE_BINS = 64  # for trees, which put cells together again
 _PARTS = 5  # which are left out in turn to count the trees
 _MANY_ROWS = 10_000  # of which one part is enough to count them; left out they are enough to compare repairs
@@ -529,7 +529,7 @@ class FeatureCuts(NamedTuple):
     def fitted(cls, values: dict[Name, Values], max_depth: int) -> FeatureCuts:
         """Cuts of these rows; they do not look at outcomes."""
         rows = len(next(iter(values.values())))
-        bins = [_BINS, pair_bins(rows, _BINS)][:max_depth]
+        bins = [_BINS, int(np.clip(np.sqrt(rows / _LEAST_ROWS), 2, _BINS))][:max_depth]
         by_depth = [[Cut.fitted(name, each, n_bins) for name, each in values.items()] for n_bins in bins]
         return cls(by_depth, [Cut.fitted(name, each, _FINE_BINS) for name, each in values.items()])
 
@@ -560,8 +560,8 @@ class FeatureCuts(NamedTuple):
 
 def in_order(rows: Judge, cells: list[list[IntArray]], fine: Cells) -> tuple[Judge, list[list[IntArray]], Cells]:
     """The same rows and their cells in an order that they alone decide, so that no sum and no split depends on it."""
-    told = [each for each in (rows.weight, rows.group) if each is not None]
-    order = np.lexsort([*fine.T, *chain(*cells), *told, rows.outcome, rows.prediction])
+    keys = [each for each in (rows.weight, rows.group) if each is not None]
+    order = np.lexsort([*fine.T, *chain(*cells), *keys, rows.outcome, rows.prediction])
     return rows.part(order), [[each[order] for each in of_depth] for of_depth in cells], fine[order]
 
 

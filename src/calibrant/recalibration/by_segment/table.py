@@ -266,9 +266,9 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _finite(numbers: FloatArray) -> FloatArray:
+def _finite(values: FloatArray) -> FloatArray:
     """Infinite values as the largest there are: cuts go by order alone, and are then numbers that can be saved."""
-    return np.asarray(np.clip(numbers, -_LARGEST, _LARGEST))
+    return np.asarray(np.clip(values, -_LARGEST, _LARGEST))
 
 
 def same_columns(table: FeatureTable, fitted: int, named: bool, owner: str) -> FeatureTable:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import flag
+from calibrant.door.columns import FloatArray
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.special import expit
@@ -23,8 +24,6 @@ from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.curves.base import Curve, Levels, register_map
 from calibrant.recalibration.kinds import check
 from calibrant.threads import one_thread
-
-FloatArray = npt.NDArray[np.float64]
 
 _CELLS = 600  # of equal weight, into which neighbouring predictions are pooled
 _KNOTS, _MORE_KNOTS = 12, 24
@@ -65,10 +64,7 @@ MEMBERS: dict[str, tuple[float, tuple[Scales, ...]]] = {
     "offset": (0.20, tuple(Scales(a) for a in _THREE)),
     "temperature": (0.15, tuple(Scales(temperature=t) for t in _THREE)),
     "line": (0.13, tuple(Scales(a, b) for a in _THREE for b in _THREE)),
-    "bend": (
-        0.04,
-        tuple(Scales(a, b, bend=c) for a in (0.15, 1.0) for b in (0.5, 1.5, 5.0) for c in (0.5, 1.5, 5.0)),
-    ),
+    "bend": (0.04, tuple(Scales(a, b, bend=c) for a in (0.15, 1.0) for b in (0.5, 1.5, 5.0) for c in (0.5, 1.5, 5.0))),
     "spline": (0.08, tuple(Scales(a, b, spline=s) for a in _THREE for b in (0.15, 0.5) for s in _FOUR)),
     "bend and spline": (
         0.02,

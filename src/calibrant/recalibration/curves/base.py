@@ -8,15 +8,13 @@ from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.door.arguments import between
+from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.door.values import Registry
 from calibrant.kernels.sums import dot
 from calibrant.recalibration.kinds import check
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,9 +158,9 @@ _MAPS: Registry[Map] = Registry("map", _ROOM)
 def register_map(name: str, title: str, *, order: int, classes: bool = False) -> Callable[[K], K]:
     """Enter the decorated curve, or estimator of classes, in the list of maps, and return it unchanged."""
 
-    def enter(kind: K) -> K:
-        _MAPS.enter(Map(name, title, kind, order, classes), kind.__module__, title=title)
-        return kind
+    def enter(curve_type: K) -> K:
+        _MAPS.enter(Map(name, title, curve_type, order, classes), curve_type.__module__, title=title)
+        return curve_type
 
     return enter
 

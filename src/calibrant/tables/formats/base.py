@@ -139,13 +139,13 @@ class Format:
     def check_columns(self, names: Collection[str]) -> None:
         """Refuse files whose columns of these names are damaged."""
 
-    def refuse_damage(self, problem: Exception) -> None:
+    def refuse_damage(self, exception: Exception) -> None:
         """Refuse the file that is damaged, where what a reader raised, or a look at the files, tells which."""
 
 
-def sql_text(value: str) -> str:
+def sql_text(text: str) -> str:
     """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"
+    return "'" + text.replace("'", "''") + "'"
 
 
 def selected(source: str, names: Collection[str]) -> str:

@@ -12,12 +12,11 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import FloatArray
 from calibrant.door.errors import FileError
 from calibrant.tables.duckdb import literal, quoted
 from calibrant.tables.formats.base import AGAIN, BLANK, CHUNK, FILE, Format, is_compressed, unpacked_ends
 from calibrant.tables.formats.text import refuse_wide
-
-FloatArray = npt.NDArray[np.float64]
 
 _EXACT = 2**53  # up to which a DOUBLE tells whole numbers apart
 _WHOLE = {"UBIGINT", "BIGINT"}

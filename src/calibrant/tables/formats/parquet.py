@@ -94,7 +94,7 @@ class Parquet(Format):
         listed = ", ".join(map(sql_text, self.literals))
         return self.connection.sql(f"SELECT * FROM read_parquet([{listed}], {options}, {self.folders_in_sql})")
 
-    def refuse_damage(self, problem: Exception) -> None:  # noqa: ARG002
+    def refuse_damage(self, exception: Exception) -> None:  # noqa: ARG002
         """Refuse a file that begins as Parquet and does not end so."""
         for file in self.files:
             with Path(file).open("rb") as stream:
@@ -162,7 +162,7 @@ def _check_file(
                 for at in leaves:
                     _check_ends(table, paths[at], reader.metadata.row_group(group).column(at).statistics)
         except OSError as problem:
-            raise _damaged(file, problem) from None
+            raise _damaged(file, str(problem)) from None
 
 
 def _check_ends(table: Any, name: str, stated: Any) -> None:
@@ -210,7 +210,7 @@ _ACCOUNTS = {
 def _check_types(
     connection: Any, file: str, reader: Any, columns: Collection[str], leaf_types: Mapping[int, str]
 ) -> None:
-    """Raise FileError where the last bytes tell a column's type in two ways, one of which a flipped bit changed.
+    """Raise FileError where the last bytes tell a column's type in two ways, and a flipped bit changed one of them.
 
     They have no checksum. DuckDB reads an older account of a type, pyarrow a newer one and a schema of its own.
     `leaf_types` say how the numbers of each leaf are stored.
@@ -258,23 +258,23 @@ _KINDS = {
 """DuckDB's types, and what kind of values they have."""
 
 
-def _kind(of: Any) -> str | None:
+def _kind(arrow: Any) -> str | None:
     """The kind of values that a type of pyarrow has; None of those that readers tell in several ways."""
     from pyarrow import types
 
-    of = of.value_type if types.is_dictionary(of) else of
+    arrow = arrow.value_type if types.is_dictionary(arrow) else arrow
     kinds = {kind: (kind,) for kind in ("floating", "decimal", "boolean", "date", "time", "timestamp")} | {
         "integer": ("integer", "duration"),
         "text": ("string", "large_string", "string_view"),
         "bytes": ("binary", "large_binary", "binary_view"),
     }
     return next(
-        (kind for kind, names in kinds.items() if any(getattr(types, f"is_{name}")(of) for name in names)), None
+        (kind for kind, names in kinds.items() if any(getattr(types, f"is_{name}")(arrow) for name in names)), None
     )
 
 
-def _damaged(file: str, problem: object) -> FileError:
-    return FileError("file", f"{file!r} is damaged: {problem!s:.200}", allowed=AGAIN)
+def _damaged(file: str, problem: str) -> FileError:
+    return FileError("file", f"{file!r} is damaged: {problem:.200}", allowed=AGAIN)
 
 
 def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:

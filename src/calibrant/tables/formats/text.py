@@ -36,8 +36,7 @@ from calibrant.tables.formats.base import (
 )
 
 _HEAD = 16  # bytes that tell UTF-16 and UTF-32 from UTF-8
-_START = 1 << 16
-"""Bytes of a text file that tell how it is written."""
+_START = 1 << 16  # bytes of a text file that tell how it is written
 
 
 class Text(Format):
@@ -109,9 +108,9 @@ class Text(Format):
         parts = [f"SELECT * FROM {dialect.source(run, folders=folders, with_file=with_file)}" for dialect, run in runs]
         return self.connection.sql(selected(" UNION ALL BY NAME ".join(parts), [*names, FILE] if with_file else names))
 
-    def refuse_damage(self, problem: Exception) -> None:
+    def refuse_damage(self, exception: Exception) -> None:
         """Refuse the file that DuckDB's message names for a lost quotation mark or a line of other columns."""
-        refuse_named_line(str(problem), self.files)
+        refuse_named_line(str(exception), self.files)
 
     @classmethod
     def check_remote(cls, filesystem: Any, file: str) -> None:
@@ -223,15 +222,15 @@ def dialect_of(connection: Any, file: str) -> Dialect:
     return replace(dialect, header=tuple(name for line in first for name in line if name is not None))
 
 
-def refuse_wide(file: str, start: bytes | None = None) -> None:
+def refuse_wide(file: str, head: bytes | None = None) -> None:
     """Refuse text in UTF-16 or UTF-32, by its first bytes, which are read, unpacked, where they are not given."""
-    if start is None:
+    if head is None:
         try:
             with text_of(file) as stream:
-                start = bytes(stream.buffer.read(_HEAD))
+                head = bytes(stream.buffer.read(_HEAD))
         except OSError as problem:
             raise FileError("file", f"{file!r} cannot be read: {problem.strerror or problem}") from None
-    encoding = wide_encoding(start)
+    encoding = wide_encoding(head)
     if encoding is not None:
         raise FileError("file", f"{file!r} is {encoding} text", allowed="convert it to UTF-8, which is what is read")
 
@@ -242,15 +241,15 @@ def _refuse_cut_line(file: str, last: bytes) -> None:
         raise FileError("file", f"{file!r} {reason}")
 
 
-def wide_encoding(start: bytes) -> str | None:
+def wide_encoding(head: bytes) -> str | None:
     """UTF-32 or UTF-16, by the mark with which a file starts, or by the bytes that are zero there, as in Latin text."""
-    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "UTF-32"
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "UTF-16"
-    if len(start) < 4 or (any(start[1::2]) and any(start[::2])):
+    if len(head) < 4 or (any(head[1::2]) and any(head[::2])):
         return None
-    return "UTF-32" if not any(start[2::4] + start[3::4]) or not any(start[::4] + start[1::4]) else "UTF-16"
+    return "UTF-32" if not any(head[2::4] + head[3::4]) or not any(head[::4] + head[1::4]) else "UTF-16"
 
 
 _DELIMITERS = ",;\t|"
