@@ -97,14 +97,14 @@ def test_each_task_is_done_by_one_process(monkeypatch, tmp_path):
 
     def second():
         done.append("second")
-        ahead.compile_share(str(tmp_path), True)  # what the other process does meanwhile
+        ahead.compile_share(str(tmp_path), True, True)  # what the other process does meanwhile
 
     def third():
         done.append("third")
 
-    monkeypatch.setattr(ahead, "_tasks", lambda _everything: iter([first, second, third]))
+    monkeypatch.setattr(ahead, "_tasks", lambda _everything, _files: iter([first, second, third]))
     (tmp_path / "first").touch()
-    ahead.compile_share(str(tmp_path), True)
+    ahead.compile_share(str(tmp_path), True, True)
     assert done == ["second", "third"]
 
 
@@ -115,8 +115,8 @@ def test_the_run_does_its_share_when_it_comes_to_its_first_kernel(started, monke
     _kept_in(folder, monkeypatch)
     asked, did = [], []
 
-    def share(taken, everything):
-        assert everything
+    def share(taken, everything, files):
+        assert (everything, files) == (True, False)
         did.append(taken)
         asked[0](None)  # compiles kernels in turn
         if fails:
@@ -124,7 +124,7 @@ def test_the_run_does_its_share_when_it_comes_to_its_first_kernel(started, monke
 
     monkeypatch.setattr(compiled, "when_compiling", asked.append)
     monkeypatch.setattr(ahead, "compile_share", share)
-    ahead.compile_beside(lambda: None, everything=True)
+    ahead.compile_beside(lambda: None, everything=True, files=False)
     assert did == []
     asked[0](None)
     asked[0](None)
@@ -150,7 +150,7 @@ def test_all_that_an_audit_calls_is_compiled_ahead(tmp_path, everything):
     code = (
         "from calibrant.cli import ahead, app; from tests.cli.test_ahead import _called\n"
         "from typer.testing import CliRunner\n"
-        f"for task in ahead._tasks({everything}): task()\n"
+        f"for task in ahead._tasks({everything}, True): task()\n"
         "before = _called()\n"
         f"done = CliRunner().invoke(app.app, ['audit', {str(file)!r}] + ['--all'] * {everything})\n"
         "assert done.exit_code == 0, done.output\n"
@@ -182,7 +182,11 @@ def test_tasks_measure_all_but_what_other_tasks_do(monkeypatch):
     assert asked == ["other"]
 
 
-def test_what_acting_costs_is_compiled_ahead_only_where_it_is_printed():
-    names = {everything: [task.__name__ for task in ahead._tasks(everything)] for everything in (True, False)}
-    assert [name for name in names[True] if name != "_cost"] == names[False]
-    assert names[True].count("_cost") == 1
+def test_costs_are_compiled_ahead_where_they_are_printed_and_identities_where_files_are_read():
+    def names(*asked):
+        return [task.__name__ for task in ahead._tasks(*asked)]
+
+    every = names(True, True)
+    assert every.count("_cost") == every.count("_identity") == 1
+    assert names(False, True) == [name for name in every if name != "_cost"]
+    assert names(True, False) == [name for name in every if name != "_identity"]

@@ -116,7 +116,15 @@ def _typed(kind, taken="by typer"):
         (str, None, False, -1, ()),
         (str, None, False, 1, None),
         (str, "text", False, 1, "text"),
-        (int, "3", False, 1, ("by typer", "3")),
+        (int, "3", False, 1, 3),
+        (int, "03", False, 1, ("by typer", "03")),
+        (int, "3.0", False, 1, ("by typer", "3.0")),
+        (int, "-3", False, 1, ("by typer", "-3")),
+        (int, "٣", False, 1, ("by typer", "٣")),
+        (float, "0.05", False, 1, 0.05),
+        (float, "3", False, 1, 3.0),
+        (float, "5e-2", False, 1, ("by typer", "5e-2")),
+        (float, ".5", False, 1, ("by typer", ".5")),
         (list[str], ("a", "b"), False, -1, ["a", "b"]),
         (list[str], ("a", 1), False, -1, ("by typer", ("a", 1))),
         (list[int], ("a", "b"), False, -1, ("by typer", ("a", "b"))),
@@ -125,6 +133,15 @@ def _typed(kind, taken="by typer"):
 def test_texts_and_defaults_are_handed_on_and_the_rest_is_left_to_typer(kind, value, multiple, nargs, found):
     param = SimpleNamespace(multiple=multiple, nargs=nargs)
     assert _AsTheyAre(_typed(kind)).coerce(value, param, None) == found
+
+
+@pytest.mark.parametrize("text", ["4", "0", "10", "11"])
+def test_numbers_beyond_their_ends_are_left_to_typer(text):
+    typed = _typed(int)
+    typed.min, typed.max = 1, 10
+    inside = 1 <= int(text) <= 10
+    value = _AsTheyAre(typed).coerce(text, SimpleNamespace(multiple=False, nargs=1), None)
+    assert value == (int(text) if inside else ("by typer", text))
 
 
 def test_a_parameter_is_changed_once_and_only_where_typer_is_one_that_asks():

@@ -24,7 +24,9 @@ def test_everything_an_audit_of_a_sketch_proves_holds_for_the_rows(resolution):
     v = rng.random(400)
     y = rng.random(400) < np.where(v < 0.5, v + 0.3, v)
     sketch = CalibrationSketch(resolution).update(y, v)
-    pooled = with_bounds(audit_sample(sketch.sample, AuditRequest(n_resamples=0, random_state=0)), sketch)
+    pooled = with_bounds(
+        audit_sample(sketch.sample, AuditRequest(n_resamples=0, random_state=0)), sketch, sketch.moments()
+    )
     exact = audit_sample(Sample.from_columns(y, v), AuditRequest(n_resamples=0, random_state=0), advise=False)
     assert pooled.smooth_lower <= exact.smooth_lower <= exact.smooth_upper <= pooled.smooth_upper
     for which in ("true_distance", "lower_distance_bracket"):
