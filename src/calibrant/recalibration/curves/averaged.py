@@ -115,8 +115,12 @@ class LogitCells:
     @classmethod
     def of(cls, x: FloatArray, rows: FloatArray, rate: FloatArray, shift: float = 0.0) -> LogitCells:
         """Pool increasing log-odds to cells of about equal weight."""
-        middle = np.cumsum(rows) - rows / 2.0
-        cell = np.minimum(middle / rows.sum() * _CELLS, _CELLS - 1).astype(np.int64)
+        place = np.cumsum(rows)
+        place -= rows / 2.0
+        place /= rows.sum()
+        place *= _CELLS
+        cell = np.minimum(place, _CELLS - 1, out=place).astype(np.int64)
+        del place
         alone = _stand_out(rows)
         starts = np.flatnonzero(np.r_[True, (cell[1:] != cell[:-1]) | alone[1:] | alone[:-1]])
         total = np.add.reduceat(rows, starts)
@@ -423,7 +427,10 @@ class AveragedCurve(Curve):
         without = 1.0 - prediction
         left = np.where(without < high, 1.0 - high, np.maximum(prediction, low))
         right = np.where(prediction < low, 1.0 - low, np.maximum(without, high))
-        return np.asarray(np.log(left) - np.log(right))
+        del without
+        np.log(left, out=left)
+        np.log(right, out=right)
+        return np.subtract(left, right, out=left)
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         x = self.log_odds(prediction)
@@ -498,7 +505,8 @@ def _clip(prediction: FloatArray, rows: FloatArray) -> FloatArray:
     """Distance from 0 and 1 at which predictions are read: the least of those not certain, or as certain ones allow."""
 
     def nearest(distance: FloatArray) -> float:
-        certain, others = float(rows[distance == 0.0].sum()), distance[distance > 0.0]
-        return min(float(others.min(initial=1.0)), min(1.0 / (2.0 + certain), _CERTAIN) if certain else _CLIP)
+        certain = float(rows[distance == 0.0].sum())
+        least = float(distance.min(initial=1.0, where=distance > 0.0))
+        return min(least, min(1.0 / (2.0 + certain), _CERTAIN) if certain else _CLIP)
 
     return np.array([nearest(prediction), nearest(1.0 - prediction)])
