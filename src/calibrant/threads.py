@@ -68,11 +68,14 @@ class Job(Generic[T]):
     """Work for a thread, unless its result is asked for before it began."""
 
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> None:
-        self._work, self._future = work, pool.submit(work)
+        waiting = [work]
+        self._waiting, self._future = waiting, pool.submit(work)
+        self._future.add_done_callback(lambda _: waiting.clear())  # with it goes what it was to be done with
 
     def result(self) -> T:
         """Return the result of the work, done here and now if no thread has begun it."""
-        return self._work() if self._future.cancel() else self._future.result()
+        waiting = self._waiting.copy()
+        return waiting[0]() if self._future.cancel() else self._future.result()
 
 
 class Beside:

@@ -242,7 +242,7 @@ class Compared:
     ) -> None:
         self._judge, self._level, self._threads, self._splits = judge, level, threads, splits
         self._unchanged, self._mass = unchanged, judge.mass
-        self._losses: dict[str, dict[str, FloatArray]] = {}
+        self._brier: dict[str, FloatArray] = {}
         self.fitted: dict[str, Any] = {}
         self.ratio: dict[str, float] = {}
 
@@ -270,7 +270,7 @@ class Compared:
             if progress is not None:
                 progress(name)
             try:
-                crossed = fits[name].result() if fits else fit(recalibrator)
+                crossed = fits.pop(name).result() if name in fits else fit(recalibrator)
             except OutOfTime:
                 skipped[name] = "the time was up"
                 continue
@@ -283,7 +283,7 @@ class Compared:
     def _score(self, name: str, crossed: FloatArray, certain: bool = False) -> Callable[[], RecalibrationScore]:
         """Score a method; its distance is measured beside what comes next, and waited for when the score is read."""
         loss, judge = self._judge.losses(crossed), self._judge
-        self._losses[name] = loss
+        self._brier[name] = loss["brier"]
         self.ratio[name] = judge.log_ratio(self._unchanged["log"], loss["log"])
         outcome, prediction = judge.question(crossed)
         sample = Sample.of_arrays(outcome, prediction, judge.weight)
@@ -301,7 +301,7 @@ class Compared:
     def beats_constant(self, method: str) -> bool:
         """Whether a method's Brier score is better than that of the mean outcome of the other folds."""
         constant = self._judge.losses(self._judge.constant(self._splits))["brier"]
-        return self._mean(constant - self._losses[method]["brier"])[0] > 0.0
+        return self._mean(constant - self._brier[method])[0] > 0.0
 
     def constant(self) -> RecalibrationScore:
         """The score of the mean outcome of the other folds."""
@@ -404,11 +404,10 @@ class Judge:
         at most under calibration: docs/recalibration.md.
         """
         mass = self.mass
-        group = np.arange(mass.size) if self.group is None else self.group
-        share = np.asarray(np.bincount(group, mass), np.float64)
-        effective = share / dot(share, share)
-        capped = np.divide(np.minimum(effective, 1.0), share, out=np.zeros_like(share), where=share > 0.0)
-        return mass * capped[group]
+        share = mass if self.group is None else np.asarray(np.bincount(self.group, mass), np.float64)
+        capped = np.minimum(share / dot(share, share), 1.0)
+        capped = np.divide(capped, share, out=np.zeros_like(share), where=share > 0.0)
+        return mass * (capped if self.group is None else capped[self.group])
 
     def log_ratio(self, loss: FloatArray, loss_after: FloatArray) -> float:
         """Log likelihood ratio of two predictions, by the log scores of rows; NaN if both are infinite."""

@@ -430,7 +430,7 @@ class AveragedCurve(Curve):
         del without
         np.log(left, out=left)
         np.log(right, out=right)
-        return np.subtract(left, right, out=left)
+        return np.asarray(np.subtract(left, right, out=left))
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         x = self.log_odds(prediction)
