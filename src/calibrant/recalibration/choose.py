@@ -245,15 +245,25 @@ def _too_light(rows: Rows) -> bool:
 def _association(curve: AveragedCurve, sample: Sample) -> tuple[float, float]:
     """Rank correlation of predictions with outcomes, and how many standard errors it is from none."""
     mass = sample.mass()
-    rank = sample.count.cumsum() - 0.5 * (sample.count - 1.0)
-    rate = np.clip(sample.weighted_outcome / np.where(sample.weight > 0.0, sample.weight, 1.0), 0.0, 1.0)
-    away, mean = rank - dot(mass, rank), min(1.0, dot(mass, rate))
-    spread = rate * (1.0 - mean) ** 2 + (1.0 - rate) * mean**2
-    together = dot(mass, away * (rate - mean))
-    scale = float(np.sqrt(dot(mass, away**2) * mean * (1.0 - mean)))
+    away = sample.count.cumsum()
+    away -= 0.5 * (sample.count - 1.0)
+    away -= dot(mass, away)  # of the ranks
+    rate = np.where(sample.weight > 0.0, sample.weight, 1.0)
+    np.clip(np.divide(sample.weighted_outcome, rate, out=rate), 0.0, 1.0, out=rate)
+    mean = min(1.0, dot(mass, rate))
+    spread = 1.0 - rate
+    spread *= mean**2
+    spread += rate * (1.0 - mean) ** 2
+    rate -= mean
+    rate *= away
+    together = dot(mass, rate)
+    del rate
+    away **= 2
+    scale = float(np.sqrt(dot(mass, away) * mean * (1.0 - mean)))
     worth = float(curve.cells_.rows.sum()) / sample.effective_rows  # below 1 where groups depend
-    squared = sample.squared_weight / sample.total_weight**2
-    chance = float(np.sqrt((squared * away**2 * spread).sum() / worth))
+    away *= sample.squared_weight / sample.total_weight**2
+    away *= spread
+    chance = float(np.sqrt(away.sum() / worth))
     return (together / scale, together / chance) if scale > 0.0 and chance > 0.0 else (0.0, 0.0)
 
 
