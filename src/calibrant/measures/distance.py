@@ -394,9 +394,13 @@ def audited_parts(sample: Sample, certificate: LowerCertificate) -> IntArray:
 
 def _row(mass: FloatArray, v: FloatArray, y: FloatArray, potentials: Potentials) -> Row:
     r0, r1 = heights_at(potentials, v)
+    r0 *= 1.0 - y
+    r1 *= y
+    r0 += r1
+    del r1
     sums = np.zeros((v.size + 1, 4))
-    for total, each in zip(sums.T, (mass, mass * y, mass * v, mass * ((1.0 - y) * r0 + y * r1)), strict=True):
-        np.cumsum(each, out=total[1:])
+    for total, each in zip(sums.T, (None, y, v, r0), strict=True):
+        np.cumsum(mass if each is None else mass * each, out=total[1:])
     cells = max(1, v.size)
     return Row(v, sums, np.searchsorted(v, np.arange(cells + 2) / cells))
 
@@ -420,14 +424,22 @@ def _targets(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: Coupling)
     """Mean target of each element, those that share a prediction taking targets in turn."""
     order = np.argsort(v, kind="stable")
     moved = np.zeros(v.size)
-    for label, share in ((0.0, (1.0 - y) * mass), (1.0, y * mass)):
+    for label in (0.0, 1.0):
         pieces = np.flatnonzero(coupling.y == label)
         pieces = pieces[np.lexsort((coupling.u[pieces], coupling.v[pieces]))]
-        carried = np.append(0.0, coupling.mass[pieces].cumsum())
-        reached = np.append(0.0, (coupling.mass[pieces] * coupling.u[pieces]).cumsum())
+        piece = coupling.mass[pieces]
+        carried = np.append(0.0, piece.cumsum())
+        piece *= coupling.u[pieces]
+        del pieces
+        reached = np.append(0.0, piece.cumsum())
+        del piece
+        share = (y if label else 1.0 - y) * mass
         ends = np.append(0.0, share[order].cumsum())
+        del share
         moved[order] += np.diff(np.interp(ends, carried, reached))
-    return moved / mass
+        del ends, carried, reached
+    moved /= mass
+    return moved
 
 
 _ELEMENTS = 128  # beyond, the relaxation takes too long
