@@ -106,7 +106,7 @@ class LowerProblem:
             for aim in (*self._looks(u.size, stage), target):
                 del lost
                 room = kernel.room(u.size)
-                lowered = room[3] if self._lowered(u.size) else None  # written when that has done its work
+                lowered = self._lowered(u.size, room)
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
                 del room, lowered  # the lifts need some too
                 lost = self._lift_potentials(u, x, centres)
@@ -139,9 +139,9 @@ class LowerProblem:
                 self._candidates = np.union1d(self._candidates, where[broken])
                 self._candidates = np.union1d(self._candidates, self._between(u, widest))
 
-    def _lowered(self, n_nodes: int) -> bool:
-        """Whether steps that a few pairs block are repaired, of a solve on so many nodes."""
-        return n_nodes > _REPAIRED and not self._rough
+    def _lowered(self, n_nodes: int, room: kernel.Room) -> FloatArray | None:
+        """Room for the repair of steps that a few pairs block, where a right-hand side was; None where none is."""
+        return room[3] if n_nodes > _REPAIRED and not self._rough else None
 
     def _looks(self, n_nodes: int, stage: float) -> tuple[float, ...]:
         """Widths at which a solve on so many nodes is looked at before it is done."""
