@@ -158,8 +158,7 @@ class CalibrationGate:
         if sample_weight is None and self.max_weight is not None:
             raise InputError("sample_weight", "is needed: this gate has a max_weight, so its rows have weights")
         if sample_weight is not None and self.max_weight is None:
-            problem = "cannot be used: this gate has no max_weight, so its rows have no weights"
-            raise InputError("sample_weight", problem)
+            raise InputError("sample_weight", say.NO_MAX_WEIGHT)
         y, v, w = read_columns(y_true, y_prob, sample_weight, batch=True)
         rows = Ordered(y, v, w, None, "", (len(v),))
         known = self.begun(rows, certain=not once)
@@ -268,7 +267,7 @@ class CalibrationGate:
                 raise _again("once", "were added before", Overlap("copy", len(identities), (0,), whole.count, CERTAIN))
             return
         if listener.digest in self._digests:
-            raise _again("once", "are exactly those of an earlier batch")
+            raise _again("once", say.SAME_BATCH)
         # Where the first rows are known, what else begins as they do was settled when they came.
         claims = [replace(each, head=None) for each in listener.claims] if listener.replaces else listener.claims
         sources = [*([each] for each in identities), claims]
@@ -530,7 +529,7 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
         request.refuse("begun by one source")
     column = gate.provenance.columns.get("sample_weight")
     if column and request.sample_weight is None and table.has_rows:
-        problem = f"is missing, and the rows of {str(state)!r} have column {column!r}; nothing was added"
+        problem = say.READ_OTHERWISE.format(now="missing", state=str(state), was=f"column {column!r}")
         raise InputError("sample_weight", problem)
     entries: dict[str, Any] = {}
     read, names = read_opened(table, request, replace(listener, premise=entries.__setitem__))
@@ -565,8 +564,7 @@ def _provenance(
 def _joined(earlier: Provenance, later: Provenance, state: Path) -> Provenance:
     """How all rows were read; other columns or another label than those of the rows before are refused."""
     for argument, was, now in earlier.changes(later):
-        problem = f"is {now}, and the rows of {str(state)!r} have {was}; nothing was added"
-        raise InputError(argument, problem, allowed="begin another state with --anytime NEWSTATE")
+        raise InputError(argument, say.READ_OTHERWISE.format(now=now, state=str(state), was=was), allowed=say.NEW_STATE)
     return earlier.joined(later)
 
 
@@ -616,8 +614,7 @@ class _Adding:
         if not begun.count:
             again = next((file for file, each in self.table.file_prints.items() if each in self.gate.files), None)
             if again is not None:
-                problem = f"{again!r} was added to {state} before, and did not change since; nothing was added"
-                raise InputError("FILE", problem, allowed=say.OTHER_NAME)
+                raise InputError("FILE", say.ADDED_FILE.format(file=again, state=state), allowed=say.OTHER_NAME)
             return
         first = self.gate.held[begun.sources[0]]
         same_path = first.path is not None and first.path == self.origin.path
@@ -625,25 +622,18 @@ class _Adding:
         if begun.count == n_rows:
             raise self._all_there(n_rows, certain=first.bits >= ENOUGH or same, same_path=same_path)
         if first.bits < ENOUGH and not same:
-            known = f"begins with the {counted(first.count, 'row')} that {state} already has"
-            why = "too few events to tell a grown log from a new batch; nothing was added"
-            ways = "if it is the same log, give only its new rows, or a column of ids or times; "
-            ways += f"if all {counted(n_rows, 'row')} are new: --distinct"
-            raise InputError("FILE", f"{self.file} {known}, {why}", allowed=ways)
+            problem = say.GROWN.format(file=self.file, rows=counted(first.count, "row"), state=state)
+            ways = f"{say.ONLY_NEW}; if all {counted(n_rows, 'row')} are new: --distinct"
+            raise InputError("FILE", f"{problem}; nothing was added", allowed=ways)
         self.listener.premise("n_before", begun.count)
         known, new = (counted(n, "row") for n in (begun.count, n_rows - begun.count))
         words = {"them": "it" if begun.count == 1 else "them", "are": "is" if n_rows - begun.count == 1 else "are"}
         self.listener.note(say.NEW_ROWS.format(file=self.file, rows=known, state=state, new=new, **words))
 
     def _all_there(self, n_rows: int, *, certain: bool, same_path: bool) -> InputError:
-        rows, state = counted(n_rows, "row"), repr(str(self.state))
-        message = f"all {rows} of {self.file} are already in {state}"
-        if not certain:
-            message = f"the {rows} of {self.file} are equal to rows that {state} has, too few events to tell a copy "
-            message += "from a new batch"
-        return InputError(
-            "FILE", f"{message}; nothing was added", allowed=say.OTHER_NAME if same_path else say.DISTINCT
-        )
+        message, ways = say.ALL_THERE if certain else say.COPY, say.OTHER_NAME if same_path else say.DISTINCT
+        message = message.format(rows=counted(n_rows, "row"), file=self.file, state=repr(str(self.state)))
+        return InputError("FILE", f"{message}; nothing was added", allowed=ways)
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
@@ -661,9 +651,10 @@ class _Adding:
                 ways = f"give only its new rows; {say.DISTINCT}"
             raise InputError("FILE", f"{message}; nothing was added", allowed=ways) from None
         except OtherPopulationError as problem:
-            message = f"{self.file} and {state} cannot be one population ({problem.ends}): predictor, data or label "
-            ways = "for a new release begin another state with --anytime NEWSTATE"
-            raise InputError("FILE", f"{message}changed. Nothing was added", allowed=ways) from None
+            message = (
+                f"{say.OTHER_POPULATION.format(file=self.file, state=state, ends=problem.ends)}. Nothing was added"
+            )
+            raise InputError("FILE", message, allowed=f"for a new release {say.NEW_STATE}") from None
 
 
 def _kept(state: Path, request: GateRequest) -> CalibrationGate:

@@ -46,6 +46,27 @@ FIND_ALL = "; --find all gates the segments that they make"
 TOP_LABEL = "Of the {n} classes the top label is gated: was the most probable class right?"
 NEW_ROWS = "{file} begins with {rows} that {state} has: only the {new} after {them} {are} added."
 
+# Rows that a state has, or may have.
+NO_MAX_WEIGHT = "cannot be used: this gate has no max_weight, so its rows have no weights"
+SAME_BATCH = "are exactly those of an earlier batch"
+READ_OTHERWISE = "is {now}, and the rows of {state!r} have {was}; nothing was added"
+ADDED_FILE = "{file!r} was added to {state} before, and did not change since; nothing was added"
+ALL_THERE = "all {rows} of {file} are already in {state}"
+COPY = "the {rows} of {file} are equal to rows that {state} has, too few events to tell a copy from a new batch"
+GROWN = "{file} begins with the {rows} that {state} already has, too few events to tell a grown log from a new batch"
+ONLY_NEW = "if it is the same log, give only its new rows, or a column of ids or times"
+OTHER_POPULATION = "{file} and {state} cannot be one population ({ends}): predictor, data or label changed"
+NEW_STATE = "begin another state with --anytime NEWSTATE"
+
+# A baseline, and columns and sketches that a gate does not take.
+NO_ITEMS = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
+SHARED = "{name!r} and FILE share about {rows}, predictions and all; the two are compared as independent rows"
+OTHER_BASELINE = "name other rows, or the baseline's predictions of all rows of FILE in their order"
+ITSELF = "{path!r} is FILE itself, or a part of it, which is never worse than itself"
+ALL_OTHERS = "--distinct says that all rows are other ones"
+TWO_CLASSES = "columns {!r} ... {!r} are probabilities of classes, and the gate takes one probability: name the event's"
+TAKE_ROWS = "gate all rows by --max-distance and --max-weight, or the file of rows with --sample-weight"
+
 # What is allowed where rows, or weights, cannot be taken.
 BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
 LEFT_OUT = "or leave them out with --unweighted (rows sampled by outcome need --sampling-fractions as well)"

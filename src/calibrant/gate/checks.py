@@ -27,6 +27,7 @@ from calibrant.findings.matching import Source, match_found, match_given, others
 from calibrant.findings.parts import Size, in_population
 from calibrant.findings.tables import is_harness_log, kinds_of
 from calibrant.findings.word_catalogue import weightless
+from calibrant.gate import catalogue as say
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
@@ -149,8 +150,7 @@ def _beside_baseline(
     side, same_items, matching = _matched(now, baseline, request, name)
     compared = _compared(now.side, side, name, request, shares, same_items=same_items)
     if compared.way == "proved" and request.items is not None:
-        ways = "leave it out; rows are matched where both files are of rows, not too many, with few checks"
-        raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=ways)
+        raise InputError("items", "has no effect: the proved ends of both errors are compared", allowed=say.NO_ITEMS)
     listener.premise("matching", None if compared.way == "proved" else matching)
     if compared.way == "two samples" and not (compared.same or request.distinct):
         _refuse_shared(now, baseline, name)
@@ -226,13 +226,8 @@ def _refuse_shared(now: _Compared, baseline: _Compared, name: str) -> None:
     """Refuse a baseline that holds rows of FILE, predictions and all, where both are compared as independent rows."""
     overlap = find_overlap([now.claims(), baseline.claims()])
     if overlap is not None and overlap.others:
-        said = f"{name!r} and FILE share about {counted(overlap.count, 'row')}, predictions and all"
-        ways = "name other rows, or the baseline's predictions of all rows of FILE in their order"
-        raise InputError(
-            "baseline",
-            f"{said}; the two are compared as independent rows",
-            allowed=f"{ways}; --distinct says that they are other rows",
-        )
+        problem = say.SHARED.format(name=name, rows=counted(overlap.count, "row"))
+        raise InputError("baseline", problem, allowed=f"{say.OTHER_BASELINE}; --distinct says that they are other rows")
 
 
 def _baseline(file: Table, path: str, request: GateRequest, listener: Listener) -> _Compared:
@@ -252,8 +247,8 @@ def _baseline(file: Table, path: str, request: GateRequest, listener: Listener) 
             listener.premise("distinct", True)
         return _Compared(table, {}, sketch, _side(sketch))
     premises: dict[str, Any] = {"n_excluded": 0}
-    say = Listener(listener.stage, say_of(path, listener.note), premises.__setitem__)
-    read, names = read_opened(table, alone, say)
+    own = Listener(listener.stage, say_of(path, listener.note), premises.__setitem__)
+    read, names = read_opened(table, alone, own)
     with named_as_in_table(table, names):
         side = _side(read)
     listener.premise("n_excluded_baseline", premises["n_excluded"])
@@ -283,8 +278,7 @@ def _refuse_itself(table: Table, baseline: Table, path: str) -> None:
         for held in (table, baseline)
     )
     if now & before:
-        message = f"{path!r} is FILE itself, or a part of it, which is never worse than itself"
-        raise FileError("baseline", message, allowed="name the last release's file")
+        raise FileError("baseline", say.ITSELF.format(path=path), allowed="name the last release's file")
 
 
 def _very_same(now: Predictor, before: Predictor) -> bool:
@@ -317,8 +311,7 @@ def _matched(
         try:
             match = match_found(sources, sizes, "baseline", same_rows=same_rows(one, other))
         except InputError as problem:
-            ways = f"{problem.allowed}; --distinct says that all rows are other ones"
-            raise InputError("baseline", problem.problem, allowed=ways) from None
+            raise InputError("baseline", problem.problem, allowed=f"{problem.allowed}; {say.ALL_OTHERS}") from None
     if match is None:
         logs = any(each.is_log for each in sources)
         return baseline.side, False, None if request.distinct else others_in_words(name, logs=logs)

@@ -229,8 +229,7 @@ def regret_opened(table: tables.Table, request: GateRequest, listener: Listener)
 def refuse_weights_in(sketch: CalibrationSketch, option: str) -> None:
     """Refuse sums of rows with weights, with or without what bounds these."""
     if sketch.sample.weights_differ or sketch.sample.equal_weights:
-        ways = "gate all rows by --max-distance and --max-weight, or the file of rows with --sample-weight"
-        raise InputError(option, "takes rows without weights, and the sketches hold weights", allowed=ways)
+        raise InputError(option, "takes rows without weights, and the sketches hold weights", allowed=say.TAKE_ROWS)
 
 
 def _say_weights(sample: Sample, listener: Listener) -> None:
@@ -394,7 +393,4 @@ def _refuse_weights(table: tables.Table, request: GateRequest, class_columns: li
 
 def _refuse_two_classes(columns: list[str] | None) -> None:
     if columns is not None and len(columns) == 2:
-        shown = f"{columns[0]!r} ... {columns[-1]!r}"
-        ways = f"name the event's with --y-prob {columns[1]}"
-        problem = f"columns {shown} are probabilities of classes, and the gate takes one probability: {ways}"
-        raise InputError("y_prob", problem)
+        raise InputError("y_prob", f"{say.TWO_CLASSES.format(*columns)} with --y-prob {columns[1]}")
