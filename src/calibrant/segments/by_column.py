@@ -32,6 +32,7 @@ from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.measures.two_bin import two_bin_error_from_sample
 from calibrant.resampling.redraw import random_signs
+from calibrant.segments.catalogue import TRIALS_COUNT_ONCE
 from calibrant.segments.evidence import segment_tails
 from calibrant.sketch.bounds import ARITHMETIC, Moments, moments_from_cells, sample_from_cells
 from calibrant.sketch.cells import arrow_numbers, numbers_of, read_cells, rounding_of_plain_sums
@@ -216,7 +217,7 @@ def calibration_by_segment(
     level, resolution = check_level(level), power_of_two(resolution, "resolution", 8, 2**20)
     table = OpenedFrame(frame, "frame")
     if trials is not None:
-        not_taken("with trials every outcome counts once", sample_weight=sample_weight)
+        not_taken(TRIALS_COUNT_ONCE, sample_weight=sample_weight)
     check_outcome_free(outcome_free_weights, sample_weight, groups)
     keys = by if groups is None else [*by, groups]
     table.require(keys[len(by) :], "groups")

@@ -30,6 +30,14 @@ NONE_BELOW = (
     "{none}. At least half of these segments are so small that an error below about {size} could not have been proved."
 )
 
+# Why trials, weights or groups are refused: sums by cell do not tell single rows.
+TRIALS_COUNT_ONCE = "with trials every outcome counts once"
+EVENT_RATES = "holds event rates; segments are found by events, so each must be 0 or 1"
+SUMS_MIX_WEIGHTS = "may tell outcomes, and rows of so large a table are summed by cell, which does not say how"
+_SUMMED = "cannot be searched by in a table of so many rows"
+SUMS_HIDE_WEIGHTS = f"{_SUMMED}: sums by cell do not tell what single rows weigh"
+SUMS_MIX_GROUPS = f"{_SUMMED}: they are summed by cell, which does not tell groups apart"
+
 # Why a column makes no segments.
 MISSING = "is missing in every row"
 OUTCOME = "is the outcome itself, row by row; errors are to be explained without"

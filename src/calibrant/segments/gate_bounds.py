@@ -176,9 +176,8 @@ class OfSums:
         if "groups" in names:
             raise many_in_groups()
         if "sample_weight" in names or search.sampling_fractions is not None:
-            why = "cannot be searched by in a table of so many rows: sums by cell do not tell what single rows weigh"
             argument = "sample_weight" if "sample_weight" in names else "sampling_fractions"
-            raise InputError(argument, why, allowed="take some of its rows")
+            raise InputError(argument, say.SUMS_HIDE_WEIGHTS, allowed="take some of its rows")
         with table.lazily(names, searchable, "find") as lazy:
             candidates, blocks, _, features, _ = summed_to_search(lazy, dict(names), searchable, search)
         return cls(candidates, blocks, features)

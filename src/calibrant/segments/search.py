@@ -22,7 +22,7 @@ from calibrant.lazily import EXTRAS, optional
 from calibrant.progress import watched
 from calibrant.segments.by_groups import ByGroups, ByRows
 from calibrant.segments.candidates import FeatureLots, FollowedRows, SegmentCandidates, form, units_of, weightless
-from calibrant.segments.catalogue import NOT_FITTED
+from calibrant.segments.catalogue import NOT_FITTED, SUMS_MIX_GROUPS, TRIALS_COUNT_ONCE
 from calibrant.segments.evidence import Totals, holm, totals_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.request import MIN_ROWS, N_BINS, Search, names_of
@@ -47,8 +47,7 @@ def found_in_table(table: Table, names: Mapping[str, str], search: Search) -> Fo
 
 def many_in_groups() -> InputError:
     """The problem of a table that is not read: its sums by cell do not tell groups apart."""
-    why = "cannot be searched by in a table of so many rows: they are summed by cell, which does not tell groups apart"
-    return InputError("groups", why, allowed="take some of its groups, all rows of each")
+    return InputError("groups", SUMS_MIX_GROUPS, allowed="take some of its groups, all rows of each")
 
 
 def taken_features(table: Table, names: Mapping[str, str], search: Search) -> tuple[str, ...]:
@@ -358,7 +357,7 @@ def find_segments(
     }.items():
         text(name, argument)
     if trials is not None:
-        not_taken("with trials every outcome counts once", sample_weight=sample_weight)
+        not_taken(TRIALS_COUNT_ONCE, sample_weight=sample_weight)
     flag(exclude_bad, "exclude_bad")
     flag(unweighted, "unweighted")
     table, columns = OpenedFrame(frame, "frame"), names_of(features)

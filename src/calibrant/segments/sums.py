@@ -21,7 +21,7 @@ from calibrant.inference.testing.discrete import two_sided_log_pvalues
 from calibrant.inference.testing.result import ImpossibleRows, contradicted
 from calibrant.kernels import sketching
 from calibrant.segments.candidates import LEAST_INFORMATION, refines, shape_of, too_few_rows, too_many, values_of
-from calibrant.segments.catalogue import NOT_FITTED
+from calibrant.segments.catalogue import EVENT_RATES, NOT_FITTED, SUMS_MIX_WEIGHTS
 from calibrant.segments.evidence import SHARES, Stated, Totals, holm, reached_by_noise, segment_tails, stated
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.request import MOST_SEGMENTS, Search
@@ -135,8 +135,7 @@ def _block(members: tuple[int, ...], groups: Groups, patterned: bool) -> CellBlo
     pattern = keys.pop() if patterned else np.zeros(groups.index.size, np.int64)
     codes = np.array(keys, np.int64).reshape(len(members), groups.index.size)
     if groups.cells[:, sketching.FRACTIONAL].any():
-        problem = "holds event rates; segments are found by events, so each must be 0 or 1"
-        raise InputError("y_true", problem, allowed="or name the column of trials")
+        raise InputError("y_true", EVENT_RATES, allowed="or name the column of trials")
     return CellBlock(members, codes, groups.index, groups.cells, pattern)
 
 
@@ -283,8 +282,7 @@ def found_in_sums(
     if search.sampling_fractions is not None:
         raise InputError("sampling_fractions", "cannot be used with so many rows: they are summed by cell")
     if "sample_weight" in names and not (search.trials or search.outcome_free_weights):
-        problem = "may tell outcomes, and rows of so large a table are summed by cell, which does not say how"
-        raise InputError("sample_weight", problem, allowed=OUTCOME_FREE)
+        raise InputError("sample_weight", SUMS_MIX_WEIGHTS, allowed=OUTCOME_FREE)
     candidates, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, search)
     n_bad = table.n_rows() - coded.n_rows() if search.exclude_bad else 0
     tails = TailSearch.of(candidates, float(search.level))
