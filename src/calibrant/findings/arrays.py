@@ -38,7 +38,7 @@ from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit
-from calibrant.findings.word_catalogue import proved
+from calibrant.findings.word_catalogue import CLASSES_SINGLE, FRACTIONS_BOUND, proved
 from calibrant.inference.bounds.draws import AnyDraws, Draws, draws_of
 from calibrant.inference.bounds.population import teach
 from calibrant.kernels.sums import compensated_sum, dot
@@ -166,8 +166,7 @@ def audit(
     ()
     """
     if dimensions(y_prob) == 2:
-        own = "rows of classes are single; audit the event's column"
-        not_taken(own, trials=trials, sampling_fractions=sampling_fractions)
+        not_taken(CLASSES_SINGLE, trials=trials, sampling_fractions=sampling_fractions)
         options = {"sample_weight": sample_weight, "pos_label": pos_label, "from_logits": from_logits}
         classes = multiclass_sample(y_true, y_prob, **options)
     else:
@@ -468,7 +467,7 @@ def given(
         require_single_outcomes(outcome)
         weight = fractions.weight_of(outcome)
         if group is None:
-            not_taken("sampling fractions say what a row can weigh", max_weight=max_weight)
+            not_taken(FRACTIONS_BOUND, max_weight=max_weight)
             max_weight = fractions.max_weight
     if trials is None and group is None:
         if max_weight is not None and weight is None:

@@ -13,6 +13,7 @@ from calibrant.door.coding import condition
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED, IntArray
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.rows import WITHOUT_WEIGHTS
+from calibrant.findings.word_catalogue import HARD_RATES
 from calibrant.tables.columns import WAYS_OF_WEIGHTS
 from calibrant.tables.duckdb import from_0, in_column
 from calibrant.tables.table import Table
@@ -87,10 +88,9 @@ def _group_of(table: Table, names: Mapping[str, str], number: int) -> str:
 def _swapped(y_true: str, y_prob: str) -> InputError:
     message = f"columns {y_true!r} and {y_prob!r} look swapped: as y_prob, {y_prob!r} is 0 or 1 in every row"
     message += f", and as y_true, {y_true!r} is not"
-    rates = "event rates at hard predictions need a column of weights"
     ways = Ways(
-        f"name y_true={y_prob!r} and y_prob={y_true!r}; {rates}",
-        f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {rates}",
+        f"name y_true={y_prob!r} and y_prob={y_true!r}; {HARD_RATES}",
+        f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {HARD_RATES}",
     )
     return InputError("y_true", message, allowed=ways)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
+from calibrant.findings import word_catalogue as say
 from calibrant.inference.bounds.population import (
     KERNEL,
     SHIFTED,
@@ -29,13 +30,9 @@ from calibrant.measures.smooth import Witness
 
 _ROUNDING = 1e-9
 _QUADRATURE = 1e-4  # what the convolved error promises
-_LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
-_DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
-_TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"
 _ROOT = "squares of two bins (docs/two-bin.md)"
 _LEVEL_SETS = "error of single distinct predictions"
 _CONSTANTS = "docs/constants.md"
-_MOST_CONVOLVED = "(d + sqrt(d^2 + 4 sqrt(2 / pi) d)) / 2, d = lower distance"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,7 +74,7 @@ class Inequality(Result):
 
     def summary(self) -> str:
         """Say whether it holds."""
-        verdict = "holds" if self.holds else "fails, which is an error in this library"
+        verdict = "holds" if self.holds else say.FAILS
         return f"{self.words} {verdict}: {self.left_value:.6g} and {self.right_value:.6g} ({self.source})"
 
 
@@ -99,7 +96,7 @@ class Ties(Result):
         """Say where the true distance lies, and whether every inequality holds."""
         failed = sum(not each.holds for each in self.inequalities)
         all_hold = f"{len(self.inequalities)} inequalities hold" if not failed else f"{failed} inequalities fail"
-        return f"The true distance from calibration is {self.true_distance.summary()}; {all_hold}."
+        return say.TRUE_DISTANCE.format(ends=self.true_distance.summary(), all_hold=all_hold)
 
 
 def tie(
@@ -144,7 +141,7 @@ def tie(
         Inequality("smooth error", _LEVEL_SETS, smooth, level_sets, "Definition 7.2: |witness| <= 1"),
         Inequality("potentials' value", "coupling's cost", below_lower, above_lower, "weak duality"),
         Inequality("smooth error / 2", "lower distance", smooth / 2, above_lower, "Theorem 7.3"),
-        Inequality("lower distance / 2", "smooth error", below_lower / 2, smooth, _DIFFERENCE),
+        Inequality("lower distance / 2", "smooth error", below_lower / 2, smooth, say.HALF_DIFFERENCE),
         Inequality("|mean error|", "lower distance", bias, above_lower, "Jensen"),
         Inequality("lower distance", "nearest post-processing found", below_lower, nearest, "Lemma 5.4"),
     ]
@@ -156,26 +153,17 @@ def tie(
         interval, most = known["interval_calibration_error"], most_interval_error(above_lower)
         inequalities += [
             Inequality("interval error", words, interval, value, source)
-            for words, value, source in (
-                *_above_interval(known, level_sets),
-                ("d + sqrt(8 d (1 - d)), d = lower distance", most, _CONSTANTS),
-            )
+            for words, value, source in (*_above_interval(known, level_sets), (say.MOST_INTERVAL, most, _CONSTANTS))
         ]
     if "surrogate_interval_calibration_error" in known:
-        surrogate, words = (
-            known["surrogate_interval_calibration_error"],
-            "least d + 2 d (1 - d) 2^k + 2^-k, d = lower distance",
-        )
-        most = most_surrogate(above_lower)
-        inequalities.append(Inequality("surrogate interval error", words, surrogate, most, _CONSTANTS))
+        surrogate, most = known["surrogate_interval_calibration_error"], most_surrogate(above_lower)
+        inequalities.append(Inequality("surrogate interval error", say.MOST_SURROGATE, surrogate, most, _CONSTANTS))
     if "random_interval_calibration_error" in known:
         width = float(measures()["random_interval_calibration_error"].parameters["width"])
-        most, words = most_random_interval_error(above_lower, width), "d + 2 d (1 - d) / width, d = lower distance"
-        random = known["random_interval_calibration_error"]
-        inequalities.append(Inequality(f"random interval error, {width:g}", words, random, most, _CONSTANTS))
+        random, most = known["random_interval_calibration_error"], most_random_interval_error(above_lower, width)
+        inequalities.append(Inequality(f"random interval error, {width:g}", say.MOST_RANDOM, random, most, _CONSTANTS))
     if "kernel_calibration_error" in known:
-        kernel = known["kernel_calibration_error"]
-        least = smooth / KERNEL
+        kernel, least = known["kernel_calibration_error"], smooth / KERNEL
         inequalities.append(Inequality("smooth error / sqrt(2)", "Laplace kernel error", least, kernel, _CONSTANTS))
         inequalities.append(Inequality("squared Laplace kernel error", "lower distance", kernel**2, above_lower, _ROOT))
         inequalities.append(Inequality("Laplace kernel error", _LEVEL_SETS, kernel, level_sets, "triangle inequality"))
@@ -183,10 +171,10 @@ def tie(
         inequalities += [
             Inequality(left, right, a, b, source, _QUADRATURE)
             for left, right, a, b, source in (
-                ("lower distance / 2", "convolved error", below_lower / 2, convolved, _LEMMA_25),
+                ("lower distance / 2", "convolved error", below_lower / 2, convolved, say.LEMMA_25),
                 ("|mean error|", "convolved error", bias, convolved, "Jensen"),
                 ("convolved error", _LEVEL_SETS, convolved, level_sets, "Jensen"),
-                ("convolved error", _MOST_CONVOLVED, convolved, most_convolved_error(above_lower), _CONSTANTS),
+                ("convolved error", say.MOST_CONVOLVED, convolved, most_convolved_error(above_lower), _CONSTANTS),
             )
         ]
     two_bin, cutoff = known["averaged_two_bin_calibration_error"], known["cutoff_calibration_error"]
@@ -195,12 +183,12 @@ def tie(
         Inequality(left, right, a, b, source)
         for left, right, a, b, source in (
             ("|mean error|", "averaged two-bin error", bias, two_bin, "triangle inequality"),
-            ("lower distance", "averaged two-bin error", below_lower, two_bin, _TWO_BINS),
-            ("averaged two-bin error / 3", "lower distance", two_bin / 3.0, above_lower, _TWO_BINS),
-            ("smooth error * 2/3", "averaged two-bin error", smooth / 1.5, two_bin, _TWO_BINS),
-            ("averaged two-bin error / 2", "smooth error", two_bin / 2.0, smooth, _TWO_BINS),
+            ("lower distance", "averaged two-bin error", below_lower, two_bin, say.TWO_BINS),
+            ("averaged two-bin error / 3", "lower distance", two_bin / 3.0, above_lower, say.TWO_BINS),
+            ("smooth error * 2/3", "averaged two-bin error", smooth / 1.5, two_bin, say.TWO_BINS),
+            ("averaged two-bin error / 2", "smooth error", two_bin / 2.0, smooth, say.TWO_BINS),
             ("averaged two-bin error / 2", "cutoff error", two_bin / 2.0, cutoff, "both bins are intervals"),
-            ("smooth error * 2/3", "cutoff error", smooth / 1.5, cutoff, _TWO_BINS),
+            ("smooth error * 2/3", "cutoff error", smooth / 1.5, cutoff, say.TWO_BINS),
             ("cutoff error", _LEVEL_SETS, cutoff, level_sets, "triangle inequality"),
             ("squared averaged two-bin error", "lower distance", squared, above_lower, _ROOT),
         )
@@ -210,7 +198,7 @@ def tie(
         tuple(inequalities),
         Bracket(below_lower, max(below_lower, upper)),
         Bracket(below_lower, max(below_lower, above_lower)),
-        ("the potentials of the lower distance", upper_source),
+        (say.POTENTIALS, upper_source),
         ("its potentials", "its coupling"),
     )
 
@@ -218,15 +206,10 @@ def tie(
 def _decisions(spent: float, measured: Mapping[str, float], smooth: float, cutoff: float) -> list[Inequality]:
     """What decisions lose, between the smooth error and the cutoff error (docs/decisions.md)."""
     loss = measured["monotone_decision_loss"]
-    part = "miscalibration part of the Brier score"
     return [
-        Inequality(
-            "smooth error ^ 2", part, smooth * smooth, spent, "predictions moved along the witness score better"
-        ),
-        Inequality(part, "decision loss", spent, loss, "it is twice the integral of regret"),
-        Inequality(
-            "decision loss", "2 * cutoff error", loss, 2.0 * cutoff, "what lies between two cuts is an interval"
-        ),
+        Inequality("smooth error ^ 2", say.BRIER_PART, smooth * smooth, spent, say.SCORE_BETTER),
+        Inequality(say.BRIER_PART, "decision loss", spent, loss, say.TWICE_REGRET),
+        Inequality("decision loss", "2 * cutoff error", loss, 2.0 * cutoff, say.BETWEEN_CUTS),
     ]
 
 
@@ -243,9 +226,7 @@ def _upper_bounds(measured: Mapping[str, float], level_sets: float) -> dict[str,
         uppers[f"random interval error + {SHIFTED:.3f} widths, {width:g}"] = random + SHIFTED * width
     if {"binned_calibration_error_bound", "expected_calibration_error"} <= measured.keys():
         # The bound is the binned error and a width.
-        uppers["binned error + half a bin width"] = 0.5 * (
-            measured["binned_calibration_error_bound"] + measured["expected_calibration_error"]
-        )
+        uppers[say.BINNED] = 0.5 * (measured["binned_calibration_error_bound"] + measured["expected_calibration_error"])
     return {**uppers, _LEVEL_SETS: level_sets}
 
 
@@ -261,7 +242,7 @@ def _above_interval(measured: Mapping[str, float], level_sets: float) -> list[tu
     if "binned_calibration_error_bound" in measured:
         bound = measured["binned_calibration_error_bound"]
         above.append(("binned error + bin width", bound, "Definition 6.1 and Equation 5"))
-    return [*above, (_LEVEL_SETS, level_sets, "Definition 6.1, intervals of width 0")]
+    return [*above, (_LEVEL_SETS, level_sets, say.NO_WIDTH)]
 
 
 def above_interval_error(values: Mapping[str, float | None], moved: Mapping[str, float | None] | None = None) -> float:
@@ -278,6 +259,6 @@ _WHY_ABOVE_DISTANCE = {
     "interval error": "Lemma 5.4 and Theorem 6.2",
     "surrogate interval error": "Lemma 5.4 and Theorem 6.11",
     f"random interval error + {SHIFTED:.3f} widths": _CONSTANTS,
-    "binned error + half a bin width": _CONSTANTS,
+    say.BINNED: _CONSTANTS,
     _LEVEL_SETS: "Lemma 4.7",
 }

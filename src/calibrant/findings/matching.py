@@ -244,7 +244,7 @@ def _same_ids(source: Source, second: Source, argument: str, *, same_rows: bool)
             return ids
         if ids.n_shared:
             what = "documents" if ids.column is None else f"values of column {ids.column}"
-            ways = "keep the rows of the same items in both files"
+            ways = say.SAME_ITEMS
             if ids.same:
                 ways = f"say --items {ids.column} if rows of one {ids.column} are of the same item"
             problem = f"{ids.n_shared:,} of {len(two):,} {what} of {second.name} stand in {source.name} too"

@@ -15,7 +15,7 @@ from calibrant.findings.action_catalogue import short_action
 from calibrant.findings.catalogue import answer, sentences, state_in_words
 from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.record import AuditRecord, view
-from calibrant.findings.word_catalogue import CELLS_MIX_WEIGHTS, NO_SEGMENT_TESTED, weightless
+from calibrant.findings.word_catalogue import CELLS_MIX_WEIGHTS, NO_OUTCOME_KNOWN, NO_SEGMENT_TESTED, weightless
 from calibrant.inference.bounds.gate import most_in_short
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Audit(AuditRecord):
         lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
         omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
         if self.weightless_segments:
-            why = NO_WEIGHT_THERE if self.followed is None else "no outcome of theirs is known"
+            why = NO_WEIGHT_THERE if self.followed is None else NO_OUTCOME_KNOWN
             omissions.append(weightless(self.weightless_segments, why))
         if self.segments and not (self.rates or self.segments_tested):
             by_rows = self.followed is not None or self.sampling_fractions is not None
