@@ -1,5 +1,7 @@
 """Lower distance and its certificate, against the definition, the literature and independent solvers."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -344,3 +346,40 @@ def test_the_kernels_coupling_costs_what_two_earth_movers_charge(seed):
     target1[-1] += rest1
     moved = sum(mass.sum() * wasserstein_distance(u, u, mass, target) for mass, target in ((p, target0), (q, target1)))
     assert coupling_cost(u, p, q, lam) == pytest.approx(moved, abs=1e-12)
+
+
+@pytest.mark.parametrize("r0", [np.array([0.08]), np.array([0.08, np.nan])[:1], np.zeros((2, 1)), np.zeros(3)])
+def test_heights_are_as_many_as_nodes(r0):
+    potentials = Potentials(np.array([0.4, 0.6]), r0, np.array([-0.12, 0.08]))
+    with pytest.raises(InputError, match="columns of shapes"):
+        check_potentials(potentials, [0, 1], [0.4, 0.6])
+
+
+def test_no_nodes_prove_nothing_and_no_pieces_all():
+    nothing = np.empty(0)
+    assert check_potentials(Potentials(nothing, nothing, nothing), [0, 1], [0.4, 0.6]) == 0.0
+    assert check_coupling(Coupling(nothing, nothing, nothing, nothing), [0, 1], [0.4, 0.6]) >= 1.0
+    with pytest.raises(InputError, match="coupling"):
+        check_coupling(Coupling(np.ones(2), np.ones(1), np.ones(2), np.ones(2)), [0, 1], [0.4, 0.6])
+
+
+def test_whole_numbers_prove_what_they_are_as_doubles():
+    whole = Coupling(np.array([0, 1]), np.array([0.4, 0.6]), np.array([0, 1]), np.array([0.5, 0.5]))
+    assert check_coupling(whole, [0, 1], [0.4, 0.6]) == pytest.approx(0.4, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_single_precision_proves_no_less_than_its_cost(seed):
+    rng = np.random.default_rng(seed)
+    v = rng.random(50).astype(np.float32)
+    y = (rng.random(50) < v).astype(np.float32)
+    mass = rng.random(50)
+    mass /= mass.sum()
+    u = np.full(50, y.mean(), np.float32)
+    proved = check_coupling(Coupling(u, v, y, mass), y, v.astype(float), sample_weight=mass)
+    rows = [
+        (Fraction(float(m)), Fraction(float(a)), Fraction(float(b)), int(c))
+        for m, a, b, c in zip(mass, u, v, y, strict=True)
+    ]
+    exact_cost = sum(m * abs(a - b) for m, a, b, _ in rows) + abs(sum(m * (c - a) for m, a, _, c in rows))
+    assert Fraction(proved) >= exact_cost

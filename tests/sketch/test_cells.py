@@ -478,3 +478,12 @@ def test_bad_rows_are_counted_by_their_fault_that_of_the_first_one_first(codes, 
 
 def test_no_bad_rows_are_not_refused():
     sketch_groups.refuse_bad_rows(nw.from_native(pa.table({"_cell": [0, 5], "count": [1, 2]}), eager_only=True))
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_nulls_of_dictionaries_are_a_value_like_any_other(in_chunks):
+    column = pa.array(["a", None, "b", None, "a"]).dictionary_encode()
+    column = pa.chunked_array([column[:2], column[2:]]) if in_chunks else column
+    keys = nw.from_native(pa.table({"g": column, "h": column}), eager_only=True)
+    numbers = numbers_of(keys)
+    assert [numbers[0] == numbers[4], numbers[1] == numbers[3], len(set(numbers.tolist()))] == [True, True, 3]

@@ -11,8 +11,10 @@ __all__ = ["Coupling", "Potentials", "check_coupling", "check_potentials"]
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import lower_proof as kernel
@@ -124,7 +126,7 @@ def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample
     Raises
     ------
     InputError
-        If a column cannot be used; the message names it and its first bad row.
+        If a column cannot be used; the message names it and its first bad row. If the coupling's differ in length.
 
     See Also
     --------
@@ -146,7 +148,8 @@ def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample
     >>> round(check_coupling(Coupling(half, np.array([0.4, 0.6]), np.array([0.0, 1.0]), half), [0, 1], [0.4, 0.6]), 12)
     0.1
     """
-    return cost_of_coupling(coupling, Sample.from_columns(y_true, y_prob, sample_weight))
+    columns = _columns("coupling", coupling.u, coupling.v, coupling.y, coupling.mass)
+    return cost_of_coupling(Coupling(*columns), Sample.from_columns(y_true, y_prob, sample_weight))
 
 
 def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
@@ -201,7 +204,7 @@ def check_potentials(
     Raises
     ------
     InputError
-        If a column cannot be used; the message names it and its first bad row.
+        If a column cannot be used; the message names it and its first bad row. If the potentials' differ in length.
 
     See Also
     --------
@@ -224,13 +227,23 @@ def check_potentials(
     >>> round(check_potentials(potentials, [0, 1], [0.4, 0.6]), 12)
     0.08
     """
-    return value_of_potentials(potentials, Sample.from_columns(y_true, y_prob, sample_weight))
+    columns = _columns("potentials", potentials.nodes, potentials.r0, potentials.r1)
+    return value_of_potentials(Potentials(*columns), Sample.from_columns(y_true, y_prob, sample_weight))
+
+
+def _columns(name: str, *columns: npt.ArrayLike) -> list[FloatArray]:
+    """Columns of a certificate that may be anybody's, of one length in double precision: compiled code trusts them."""
+    read = [np.asarray(each, dtype=np.float64) for each in columns]
+    shapes = [each.shape for each in read]
+    if read[0].ndim != 1 or len(set(shapes)) > 1:
+        raise InputError(name, f"has columns of shapes {', '.join(map(str, shapes))}", allowed="columns of one length")
+    return read
 
 
 def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     """Lower bound that the potentials prove on a sample, rounded down by more than its own arithmetic can have lost."""
     below = np.all(potentials.r0 < np.inf) and np.all(potentials.r1 < np.inf)
-    if not (below and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
+    if not (below and potentials.nodes.size and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
         return 0.0
     nodes, known = _by_node(potentials)
     value = 0.0

@@ -227,7 +227,9 @@ def numbers_of(keys: Any) -> IntArray:
 
     numbers = np.zeros(len(keys), np.int64)
     for name in keys.columns:
-        coded = pyarrow.compute.dictionary_encode(keys[name].to_arrow(), null_encoding="encode")
+        column = keys[name].to_arrow()
+        column = column.cast(column.type.value_type) if pyarrow.types.is_dictionary(column.type) else column
+        coded = pyarrow.compute.dictionary_encode(column, null_encoding="encode")
         coded = coded.combine_chunks() if isinstance(coded, pyarrow.ChunkedArray) else coded
         codes = np.from_dlpack(coded.indices).astype(np.int64)
         numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
