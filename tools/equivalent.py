@@ -186,7 +186,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "_transport",
         "1.0",
         "1.25",
-        "above = np.divide(cells.high - mean, width, out=np.zeros_like(mean), where=(width > 0.0) & (rows > 1.0))",
+        "above = np.divide(counts.high - mean, width, out=np.zeros_like(mean), where=(width > 0.0) & (rows > 1.0))",
     ): "rows are whole numbers: more than 1 of them are more than 1.25",
     (
         "drift/periods.py",
@@ -231,7 +231,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "columns_of_leaving",
         "0",
         "1",
-        "while free and len(found) < _MOST_COLUMNS and within.max(initial=0) < _MOST_STRATA:",
+        "while free and len(found) < _MOST_COLUMNS and within.max(initial=0) < _MOST_CROSSED:",
     ): "0 and 1 are both below the most",
     **{
         ("findings/arrays.py", "audit_classes", before, after): "another seed of the redraws, as good"
