@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -195,7 +196,8 @@ def changed_since(base: str, root: Path) -> list[str]:
     nearest = Nearest(root, {"ran": {file: [] for file in files}, "failed": [], "seconds": {}})
     inside = [path.removeprefix("src/calibrant/") for path in paths if path.startswith("src/calibrant/")]
     near = [test for path in inside for test in nearest.files(path)]
-    if any("import register" in (nearest.source / path).read_text() for path in inside):  # what all of a kind promise
+    registers = re.compile(r"^@register", re.MULTILINE)
+    if any(registers.search((nearest.source / path).read_text()) for path in inside):  # what all of a kind promise
         near += [file for file in files if "from tests.registered import" in (root / file).read_text()]
     return list(dict.fromkeys([*(path for path in paths if path in files), *near]))
 
