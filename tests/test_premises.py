@@ -21,7 +21,7 @@ from calibrant.report.text import page
 from tests import option_data
 from tests.test_options import NAMES
 
-pytestmark = [pytest.mark.usefixtures("one_database", "blank_pictures"), pytest.mark.slow]
+pytestmark = pytest.mark.usefixtures("one_database", "blank_pictures")
 
 LIMIT = ("--max-distance", "0.45")
 FOLLOWED = ("--time", "days", "--event", "died", "--horizon", "1.5")
@@ -109,6 +109,7 @@ def outputs(folder, command, names, args):
 
 @pytest.mark.parametrize("command", ["audit", "gate"])
 @pytest.mark.parametrize("given", sorted(GIVEN))
+@pytest.mark.slow
 def test_its_value_is_found_in_every_output(tmp_path, command, given):
     if not {each for each in given.split() if each.startswith("--")} <= set(NAMES[command]):
         pytest.skip("not of this command")
@@ -133,6 +134,7 @@ def test_its_value_is_found_in_every_output(tmp_path, command, given):
 
 
 @pytest.mark.parametrize("command", ["audit", "gate"])
+@pytest.mark.slow
 def test_what_nobody_gave_is_named_too(tmp_path, command):
     """The default limit, rows as independent, columns that were not looked at, and a limit that is loose."""
     names = option_data.build(tmp_path, "rows", "")
@@ -145,6 +147,7 @@ def test_what_nobody_gave_is_named_too(tmp_path, command):
                 assert each in said, (name, each)
 
 
+@pytest.mark.slow
 def test_a_state_names_its_premises(tmp_path):
     option_data.build(tmp_path, "so far", "")
     for name, said in outputs(tmp_path, "gate", [], ("--anytime", str(tmp_path / "kept.gate"), "--so-far")).items():
@@ -242,6 +245,7 @@ def visits():
 
 
 @pytest.mark.parametrize("given", ["max_worse as given", "by default"])
+@pytest.mark.slow
 def test_the_baselines_limit_and_the_rows_it_lacks_are_named(tmp_path, visits, given):
     other = visits.assign(y_prob=(0.999 * visits["y_prob"]).where(visits.index % 5 > 0))  # no row of FILE's
     other.to_csv(tmp_path / "before.csv", index=False)
@@ -262,6 +266,7 @@ def test_the_baselines_limit_and_the_rows_it_lacks_are_named(tmp_path, visits, g
     assert "rows would decide" in said["summary"]
 
 
+@pytest.mark.slow
 def test_columns_that_nobody_looked_at_are_named_in_every_mode_and_once_on_a_screen(tmp_path, visits):
     weighted = ("--sample-weight", "mass", "--max-weight", "2")
     visits.to_csv(tmp_path / "first.csv", index=False)
@@ -280,6 +285,7 @@ def test_columns_that_nobody_looked_at_are_named_in_every_mode_and_once_on_a_scr
 
 
 @pytest.mark.parametrize("option", ["--find", "--by"])
+@pytest.mark.slow
 def test_that_rows_may_belong_together_stays_where_segments_are_made_of_the_column(tmp_path, visits, option):
     args = (*LIMIT, option, "day,customer_id") if option == "--find" else (*LIMIT, option, "customer_id")
     said = gate_outputs(tmp_path, visits.head(60), *args)
@@ -287,6 +293,7 @@ def test_that_rows_may_belong_together_stays_where_segments_are_made_of_the_colu
         assert "If rows of one customer_id depend on one another" in said[name], name
 
 
+@pytest.mark.slow
 def test_of_an_audit_each_premise_stands_once_on_the_page(visits):
     said = page(audit_table(visits, random_state=0, n_resamples=99)).replace("\n", " ")
     # Once as a condition of what is said of chance, and as what to do about it.
@@ -298,6 +305,7 @@ def test_of_an_audit_each_premise_stands_once_on_the_page(visits):
     assert said.count("independent") == said.count("Assumed: rows are independent.") == 1  # the fourth line
 
 
+@pytest.mark.slow
 def test_of_a_comparison_each_premise_stands_once_on_the_page(tmp_path, visits):
     """Those of one model alone are said of that one; all that one model's audit takes as given is there."""
     visits.to_csv(tmp_path / "one.csv", index=False)
@@ -316,6 +324,7 @@ def test_of_a_comparison_each_premise_stands_once_on_the_page(tmp_path, visits):
                 assert (f"{('one', 'two')[name]}.csv: {each}" in said) == alone, each
 
 
+@pytest.mark.slow
 def test_without_resamples_the_page_promises_no_seed_and_no_test_by_groups(visits):
     grouped = page(audit_table(visits, groups="customer_id", n_resamples=0))
     assert "repeats this page" not in grouped
@@ -326,6 +335,7 @@ def test_without_resamples_the_page_promises_no_seed_and_no_test_by_groups(visit
 
 
 @pytest.mark.parametrize("function", [calibration_gate, regret_bounds])
+@pytest.mark.slow
 def test_what_python_decides_names_what_it_was_given(visits, function):
     limit = {"max_distance": 0.3} if function is calibration_gate else {"max_regret": 0.3, "threshold": 0.4}
     y_true, y_prob, weight = (visits[name] for name in ("y_true", "y_prob", "mass"))
@@ -345,6 +355,7 @@ def test_what_python_decides_names_what_it_was_given(visits, function):
             assert each in told
 
 
+@pytest.mark.slow
 def test_a_gate_that_grows_names_its_largest_weight(visits):
     gate = CalibrationGate(max_distance=0.2, max_weight=7.5)
     assert "7.5" in gate.reading().summary()
@@ -353,6 +364,7 @@ def test_a_gate_that_grows_names_its_largest_weight(visits):
     assert found.to_dict()["premises"]["anytime"]
 
 
+@pytest.mark.slow
 def test_rows_that_would_decide_are_told_by_one_number():
     for n, needed in itertools.product((300, 20_000, 123_456), (1.013, 1.4531, 3.7)):
         said = rows_to_decide(Tally(n, int(n * needed)))

@@ -145,7 +145,9 @@ def test_their_files_and_one_command_are_everything(house):
     assert "largest_gap_test lacks a picture in docs/pictures" in said["files"]
     assert not any("oracle" in fault or "docstring" in fault for fault in said["files"])
     left = [fault for fault in said["everything"] if not any(record in fault for record in RECORDS)]
-    assert left == []  # records are computed by the command alone, which takes minutes
+    by_hand = [fault for fault in left if fault.endswith("docs/gallery.md")]  # its question is its author's
+    assert sorted(fault.partition(" ")[0] for fault in by_hand) == ["largest_gap_test", "mean_gap"]
+    assert left == by_hand  # records are computed by the command alone, which takes minutes
     assert said["audit"] == ["mean_gap", True, True]
     assert said["report"]
     assert said["map"] == [0.25, "shift"]

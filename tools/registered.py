@@ -172,6 +172,8 @@ def of_the_docs(kind: Measure | CalibrationTest, page: Path) -> Iterator[tuple[s
     yield f"what it proves, or its sentence, in {where}", by_hand or kind.sentence in text
     yield f"a source in {where}", "**Source:**" in text
     yield f"a link to its picture in {where}", f"](pictures/{kind.name}.svg)" in text
+    gallery = (page.parent / "gallery.md").read_text()
+    yield "an entry of its name, with a question and a picture, in docs/gallery.md", f"\n### {kind.name}\n" in gallery
     yield "a picture in docs/pictures", (page.parent / "pictures" / f"{kind.name}.svg").exists()
     docstring = " ".join((function_of(kind).__doc__ or "").split())
     yield "a sentence of 20 to 200 characters that ends", 20 < len(kind.sentence) < 200 and kind.sentence[-1] == "."
