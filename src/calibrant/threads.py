@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -44,7 +44,8 @@ def _keep_freed_memory() -> None:
     """
     import numpy
 
-    numpy.empty(30 << 20, numpy.uint8)  # freed at once, and never touched
+    with suppress(MemoryError):  # under a limit: it would only have been faster
+        numpy.empty(30 << 20, numpy.uint8)  # freed at once, and never touched
 
 
 def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multiple: int = 1) -> None:

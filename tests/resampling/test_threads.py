@@ -2,7 +2,7 @@
 
 import threading
 
-import numpy  # noqa: F401  # whose matrix library it is
+import numpy
 import pytest
 from threadpoolctl import threadpool_limits
 
@@ -80,3 +80,15 @@ def test_the_matrix_library_has_one_thread_inside_and_as_many_as_before_outside(
             with of_threads.one_thread():
                 assert now() == {1}
             assert now() == {before}
+
+
+def test_no_memory_for_what_would_only_be_faster_is_no_fault(monkeypatch):
+    asked = []
+
+    def refuse(*size):
+        asked.append(size)
+        raise MemoryError
+
+    monkeypatch.setattr(numpy, "empty", refuse)
+    of_threads._keep_freed_memory.__wrapped__()
+    assert len(asked) == 1
