@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Generic, ParamSpec, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -99,3 +100,21 @@ def beside(workers: int = 1) -> Iterator[Beside]:
         yield Beside(pool)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def one_ahead(make: Callable[[S], T], items: Iterable[S], *, work: int) -> Iterator[T]:
+    """Yield what is made of each item, in order; a thread makes the next beside the caller's work, if that is enough.
+
+    `make` must release the interpreter's lock; `work` is as in `in_blocks`.
+    """
+    if processors() == 1 or work < WORTH_A_THREAD:
+        yield from map(make, items)
+        return
+    with beside() as threads:
+        ahead: Job[T] | None = None
+        for item in items:
+            job, ahead = ahead, threads.submit(make, item)
+            if job is not None:
+                yield job.result()
+        if ahead is not None:
+            yield ahead.result()

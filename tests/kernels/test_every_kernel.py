@@ -170,8 +170,16 @@ ARGUMENTS = {
         ints([0] * m), *bins(0, m), ints(range(m)), v(m), ints([4] * m), ints(range(m)), ints(range(m)),
         ints([0, m]), ints([0] * m), ints([m - 1]), ints([0]), ints([4 * m]), 1, 0, 1,
     ),
+    "blocks.describe": lambda m: (
+        *in_block(m), 30.0, 64, 32, 0, min(m, 1), ints([0] * m), ints([0] * (m + 1)), out(m), out(min(m, 1))
+    ),
+    "blocks.settle": lambda m: (
+        np.zeros(min(m, 1) + 1), 32, m, v(min(m, 1)), ints([0] * 64), np.zeros((3, 64)), ints([0] * 64), bins(0)[0]
+    ),
     "blocks.sweep": lambda m: (
-        *in_block(m), -1.0, 30.0, ints([0] * m), ints([0] * 64), ints([0] * 64), *bins(0, 0), *log(600)
+        np.zeros(min(m, 1) + 1), 30.0, 32, 0, min(m, 1), ints([0] * m), ints(range(m + 1)), v(m), ints([0] * 64),
+        np.zeros((3, 64)), ints([0] * 2, np.uint64), ints([0], np.uint64), ints([0] * 64), *bins(0, 0), *log(600),
+        ints([0] * 7),
     ),
     "calibration.binomial_table": lambda _m: (3.0, 0.3, out(7), ints([0] * 7)),
     "calibration.redrawn_statistics": lambda m: (
@@ -299,6 +307,10 @@ ARGUMENTS = {
     "softmax.inverse_temperature_slope": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m), 0.8),
     "softmax.softmax_and_loss": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m)),
     "softmax.spreads": lambda m: (classes(m), p(m), out(m, 3)),
+    "sorting.count_below": lambda m: (v(m).view(np.uint64), ones(m), np.uint64(1 << 62)),
+    "sorting.pack_apart": lambda m: (
+        v(m).view(np.uint64), ones(m), np.uint64(1 << 63), 0, m, ints([0] * m, np.uint64)
+    ),
     "sorting.pack_outcomes": lambda m: (v(m).view(np.uint64), ones(m), ints([0] * m, np.uint64)),
     "sorting.pool": lambda m: (ints(range(0, 2 * m, 2), np.uint64), ints([0] * m, np.uint64), out(m), out(m)),
     "spreading.spread": lambda m: (v(m), r(m), out(9)),
@@ -348,14 +360,16 @@ PRICED = "finds a partition only, whose cost is summed again by measures/distanc
 PROVED = "finds one side of a certificate, which measures/lower_check.py proves again: NaN proves nothing"
 REFUSED = "reached by a sample's or a door's finite numbers only"
 KEYS = "keys come from keys_in_place, whose NaN measures/smooth.py refuses; predictions from a sample"
-COUNTED = "rows and keys that blocks.block_keys found to be numbers"
+COUNTED = "rows and keys that blocks.block_keys found to be numbers, and what blocks.describe made of them"
 FAULTY = "a bad row, which is counted and not added"
 BLOCK_COLUMNS = ("v", "outcome", "weight", "start")
 UNREAD = "the end of a column that has no gap beyond it, or an entry that nothing asks for"
 
 # By kernel and column: why a NaN there may leave numbers.
 QUIET = {
-    **{(f"blocks.{kernel}", name): COUNTED for kernel in ("open_rows", "sweep") for name in BLOCK_COLUMNS},
+    **{("blocks.open_rows", name): COUNTED for name in BLOCK_COLUMNS},
+    **{("blocks.describe", name): COUNTED for name in BLOCK_COLUMNS[:-1]},
+    **{(f"blocks.{kernel}", name): COUNTED for kernel in ("settle", "sweep") for name in ("start", "sums")},
     **{("columns.parts_within", name): PRICED for name in ("mass", "v", "y", "credit")},
     **{
         ("lattice.shortest_path", f"{side}.{name}"): PRICED
@@ -419,7 +433,7 @@ QUIET = {
     ("smooth.quantise", "key"): KEYS,
     ("smooth.ranks", "key"): KEYS,
     **{("smooth.witness", name): KEYS for name in ("v", "key", "psi")},
-    ("sorting.pack_outcomes", "outcome"): REFUSED,
+    **{(f"sorting.{kernel}", "outcome"): REFUSED for kernel in ("count_below", "pack_apart", "pack_outcomes")},
     ("spreading.spread", "v"): REFUSED,
     ("tcal.resampled_statistics", "component"): REFUSED,
     **{(f"trees.{kernel}", "sums"): REFUSED for kernel in ("in_order", "best_cut")},

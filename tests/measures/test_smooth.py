@@ -174,7 +174,7 @@ def test_blocks_whose_log_has_no_room_are_left_to_the_pass_by_rows(monkeypatch):
 
     v = np.sort(np.random.default_rng(0).random(9000))
     rows = smooth._Rows(smooth.NO_KEYS, v, (v > 0.4) * 1.0, np.ones(1))
-    monkeypatch.setattr(blocks, "sweep", lambda *_: (0.1, -1, 0.0))
+    monkeypatch.setattr(blocks, "sweep", lambda *_: False)
     assert rows._swept(1024) is None
 
 

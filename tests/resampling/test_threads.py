@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from calibrant import threads as of_threads
-from calibrant.threads import beside
+from calibrant.threads import beside, one_ahead
 
 
 def test_what_no_thread_has_begun_is_done_where_it_is_asked_for():
@@ -48,6 +48,22 @@ def test_where_the_caller_fails_nothing_is_begun_any_more():
     with pytest.raises(KeyError):
         fail()
     assert begun == []
+
+
+@pytest.mark.parametrize(("processors", "work"), [(1, 10**9), (2, 10), (2, 10**9)])
+def test_what_is_made_ahead_comes_in_order_and_one_at_a_time(monkeypatch, processors, work):
+    monkeypatch.setattr(of_threads, "processors", lambda: processors)
+    made = []
+
+    def make(k):
+        made.append(k)
+        return k * k
+
+    for k, square in enumerate(one_ahead(make, range(50), work=work)):
+        assert square == k * k
+        assert len(made) <= k + 2
+    assert made == list(range(50))
+    assert list(one_ahead(make, [], work=work)) == []
 
 
 @pytest.mark.parametrize(("processors", "work", "calls"), [(1, 10**9, 1), (3, 10, 1), (3, 10**9, 12)])

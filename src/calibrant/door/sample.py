@@ -154,29 +154,45 @@ def sorted_keys(outcome: FloatArray, prediction: FloatArray) -> npt.NDArray[np.u
     """Predictions with their labels in order, by as many threads as pay; None where an outcome is neither 0 nor 1."""
     from calibrant.kernels import sorting
 
-    keys = np.empty(prediction.size, np.uint64)
-    fractions = []
+    bits, keys = prediction.view(np.uint64), np.empty(prediction.size, np.uint64)
+    if processors() == 1 or keys.size < WORTH_A_THREAD:
+        label = outcome == 1.0
+        if not (label | (outcome == 0.0)).all():
+            return None
+        sorting.pack(bits, label.view(np.uint8), keys)
+        keys.view(np.float64).sort()  # as doubles, whose order is the same: the quickest sort
+        return keys
+    some = slice(None, None, keys.size // _SOME)
+    pivot = np.sort(bits[some] << np.uint64(1))[_SOME // 2]
+    parts = [slice(first, first + _PART) for first in range(0, keys.size, _PART)]
+    below = np.zeros(len(parts) + 1, np.int64)
+
+    def count(first: int, last: int) -> None:
+        for at in range(first, last):
+            below[at + 1] = sorting.count_below(bits[parts[at]], outcome[parts[at]], pivot)
+
+    in_blocks(count, len(parts), work=keys.size)
+    if below.min() < 0:
+        return None
+    np.cumsum(below, out=below)
+    middle = int(below[-1])
 
     def pack(first: int, last: int) -> None:
-        label = outcome[first:last] == 1.0
-        if (label | (outcome[first:last] == 0.0)).all():
-            sorting.pack(prediction[first:last].view(np.uint64), label.view(np.uint8), keys[first:last])
-        else:
-            fractions.append(first)
+        for at in range(first, last):
+            above = middle + parts[at].start - below[at]
+            sorting.pack_apart(bits[parts[at]], outcome[parts[at]], pivot, below[at], above, keys)
 
-    in_blocks(pack, keys.size, work=keys.size)
-    if fractions:
-        return None
-    halves = np.array_split(keys.view(np.float64), 2)  # as doubles, whose order is the same: the quickest sort
-    if processors() == 1 or keys.size < WORTH_A_THREAD:
-        keys.view(np.float64).sort()
-        return keys
-    keys.view(np.float64).partition(halves[0].size)
+    in_blocks(pack, len(parts), work=keys.size)
     with beside() as threads:
-        upper = threads.submit(halves[1].sort)
-        halves[0].sort()
+        upper = threads.submit(keys[middle:].view(np.float64).sort)
+        keys[:middle].view(np.float64).sort()
         upper.result()
     return keys
+
+
+_PART = 1 << 16
+_SOME = 1 << 12
+"""Rows that are packed at once, and those whose median parts the keys for two threads."""
 
 
 def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample:

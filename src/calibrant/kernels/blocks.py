@@ -56,7 +56,7 @@ def _read(
         for i in range(rows):
             bits[i] = of_keys[i] >> _ONE
         for i in range(rows):
-            residual[i] = place[i] - np.float64(np.int64(of_keys[i] & _ONE))
+            residual[i] = place[i] - np.float64(of_keys[i] & _ONE)
         return
     of_v = v[first : first + rows]
     of_outcome = outcome[first : first + rows]
@@ -148,86 +148,137 @@ def block_keys(
 
 
 @njit(cache=True, nogil=True)
-def sweep(
+def describe(
     keys: UIntArray,
     v: FloatArray,
     outcome: FloatArray,
     weight: FloatArray,
     start: FloatArray,
-    low: float,
     scale: float,
+    size: int,
+    middle: int,
+    first_block: int,
+    last_block: int,
     bin_of: UIntArray,
+    place: IntArray,
+    about: FloatArray,
+    part: FloatArray,
+) -> None:
+    """Write what the sweep needs of the rows of these blocks, and what nothing that is eaten changes.
+
+    Each row's bin, among those of all rows; its place, behind that of the row before the first; twice its jump times
+    how far its key is from its bin's centre; and each block's part of the value. Bins are `size`, those from `middle`
+    on above the last key.
+    """
+    m = max(keys.size, v.size)
+    last = start[start.size - 1]
+    offset = float(middle)
+    width = 1.0 / scale
+    base = last + (0.5 - offset) * width  # the centre of bin b is base + b * width
+    highest = size - 1.0
+    key = np.empty(BLOCK)
+    number = np.empty(BLOCK)
+    bits = number.view(np.uint64)
+    term = np.empty(BLOCK)
+    gaps = np.empty(BLOCK, np.uint64)
+    bins = np.empty(BLOCK, np.int32)
+    for block in range(first_block, last_block):
+        first = block * BLOCK
+        rows = min(m, first + BLOCK) - first
+        at = first - first_block * BLOCK
+        _read(keys, v, outcome, weight, first, rows, bits, number, key)
+        _add_up(start[block], rows, key, term)
+        after = place[at + 1 : at + rows + 1]
+        for i in range(rows):
+            after[i] = np.int64(number[i] * _UNITS)
+        if at == 0:
+            before = number[0]
+            if first > 0 and keys.size > 0:
+                bits[0] = keys[first - 1] >> _ONE
+                before = number[0]
+            elif first > 0:
+                before = v[first - 1]
+            place[0] = np.int64(before * _UNITS)
+        places = place[at : at + rows]
+        for i in range(rows):
+            gaps[i] = np.uint64(after[i] - places[i])
+        for i in range(rows):
+            bins[i] = np.int32(min(max((key[i] - last) * scale + offset, 0.0), highest))
+        kept = bin_of[first : first + rows]
+        for i in range(rows):
+            kept[i] = bins[i]
+        moved = about[at : at + rows]
+        for i in range(rows):
+            moved[i] = 2.0 * (gaps[i] * _STEP) * (key[i] - (base + bins[i] * width))
+        for i in range(rows):
+            term[i] = (gaps[i] * _STEP) * (key[i] if bins[i] >= middle else -key[i])
+        part[block] = _sum(term, rows)
+
+
+ENTRIES = 2
+"""Where a sweep's state, with which the next goes on, has how many entries the log has; see its last lines."""
+
+
+@njit(cache=True, nogil=True)
+def sweep(
+    start: FloatArray,
+    scale: float,
+    middle: int,
+    first_block: int,
+    last_block: int,
+    bin_of: UIntArray,
+    place: IntArray,
+    about: FloatArray,
     mass: IntArray,
+    sums: FloatArray,
+    leaf: UIntArray,
+    node: UIntArray,
     flag: UIntArray,
     since: UIntArray,
     until: UIntArray,
     when: UIntArray,
     where: UIntArray,
     eaten: IntArray,
-) -> tuple[float, int, int]:
-    """Return the value but for the open bins, the entries of the log, and the first bin above the last key.
+    state: IntArray,
+) -> bool:
+    """Eat and give as the rows of these blocks do; whether there was room in the log.
 
     The log says at which row (`when`) which bin (`where`) lost how much (`eaten`: from the top; negative: from the
-    bottom). Minus one for entries: there is no room for them. Bins are as many as masses, zero like flags.
+    bottom). Of each bin `sums` has the moment, that of what the far end ate, and that when it was last settled; trees
+    have a bit for each bin with mass. All are zero before the first block.
     """
-    m = max(keys.size, v.size)
+    moment, taken, settled = sums[0], sums[1], sums[2]
     size = mass.size
     last = start[start.size - 1]
-    middle = np.int64((last - low) * scale) + 1
     offset = float(middle)
     width = 1.0 / scale
-    base = last + (0.5 - offset) * width  # the centre of bin b is base + b * width
-    highest = size - 1.0
-    moment = np.zeros(size)
-    taken = np.zeros(size)  # moment of what the far end ate
-    settled = np.zeros(size)  # of it, what was eaten when the bin was last empty and settled
-    leaf = np.zeros((size >> 6) + 1, np.uint64)
-    node = np.zeros((size >> 12) + 1, np.uint64)
-    key = np.empty(BLOCK)
-    place = np.empty(BLOCK)
-    bits = place.view(np.uint64)
-    about = np.empty(BLOCK)
-    term = np.empty(BLOCK)
-    gaps = np.empty(BLOCK, np.int64)
-    places = np.empty(BLOCK + 1, np.int64)
-    after = places[1:]
-    bins = np.empty(BLOCK, np.uint32)
+    base = last + (0.5 - offset) * width
+    if first_block == 0:
+        bottom = np.int64(min(max((0.0 - last) * scale + offset, 0.0), size - 1.0))
+        top = bottom
+        mass[top] = 2 * _HIGHEST
+        moment[top] = -2.0 * (base + top * width)
+        leaf[top >> 6] |= _ONE << np.uint64(top & 63)
+        node[top >> 12] |= _ONE << np.uint64((top >> 6) & 63)
+        last_bottom = last_top = np.int64(-1)
+        entries = entry_bottom = entry_top = np.int64(0)
+    else:
+        bottom, top, entries = state[0], state[1], state[2]
+        last_bottom, last_top, entry_bottom, entry_top = state[3], state[4], state[5], state[6]
     room = when.size - 4 * BLOCK
-    entries = 0
-    last_top = last_bottom = np.int64(-1)  # bins that the newest entries of either end are about, while these may grow
-    entry_top = entry_bottom = 0
-    value = 0.0
-    lost = 0.0
-
-    bottom = np.int64(min(max((0.0 - last) * scale + offset, 0.0), highest))
-    top = bottom
-    mass[top] = 2 * _HIGHEST
-    moment[top] = -2.0 * (base + top * width)
-    leaf[top >> 6] |= _ONE << np.uint64(top & 63)
-    node[top >> 12] |= _ONE << np.uint64((top >> 6) & 63)
-    for block in range(start.size - 1):
+    gaps = np.empty(BLOCK, np.int64)
+    for block in range(first_block, last_block):
         first = block * BLOCK
-        rows = min(m, first + BLOCK) - first
-        _read(keys, v, outcome, weight, first, rows, bits, place, key)
-        _add_up(start[block], rows, key, term)
-        before = places[BLOCK]
-        for i in range(rows):
-            after[i] = np.int64(place[i] * _UNITS)
-        places[0] = before if block > 0 else after[0]
+        rows = min(bin_of.size, first + BLOCK) - first
+        at = first - first_block * BLOCK
+        bins = bin_of[first : first + rows]
+        moved = about[at : at + rows]
+        places = place[at : at + rows]
+        after = place[at + 1 : at + rows + 1]
         for i in range(rows):
             gaps[i] = after[i] - places[i]
-        for i in range(rows):
-            bins[i] = np.uint32(np.int64(min(max((key[i] - last) * scale + offset, 0.0), highest)))
-        kept = bin_of[first : first + rows]
-        for i in range(rows):
-            kept[i] = bins[i]
-        for i in range(rows):
-            about[i] = 2.0 * (gaps[i] * _STEP) * (key[i] - (base + bins[i] * width))
-        for i in range(rows):
-            term[i] = (gaps[i] * _STEP) * (key[i] if bins[i] >= middle else -key[i])
-        value, lost = add(value, lost, _sum(term, rows))
         if entries > room:
-            return 0.0, -1, int(middle)
+            return False
 
         a = 0
         c = rows
@@ -265,7 +316,7 @@ def sweep(
                         leaf[b >> 6] |= _ONE << np.uint64(b & 63)
                         node[b >> 12] |= _ONE << np.uint64((b >> 6) & 63)
                     mass[b] += 2 * gap
-                    moment[b] += about[i]
+                    moment[b] += moved[i]
                     top = max(top, b)
                     bottom = min(bottom, b)
                     if b == last_top:
@@ -371,7 +422,7 @@ def sweep(
                     u = bins[i]
                     x = mass[u]
                     mass[u] = x + 2 * gaps[i]
-                    moment[u] += about[i]
+                    moment[u] += moved[i]
                     if x == 0:
                         b = np.int64(u)
                         leaf[b >> 6] |= _ONE << np.uint64(b & 63)
@@ -382,18 +433,41 @@ def sweep(
                     last_bottom = np.int64(-1)
             a = c
             c = min(rows, c + _PART)
+    state[0], state[1], state[2] = bottom, top, entries
+    state[3], state[4], state[5], state[6] = last_bottom, last_top, entry_bottom, entry_top
+    return True
+
+
+@njit(cache=True, nogil=True)
+def settle(
+    start: FloatArray,
+    middle: int,
+    rows: int,
+    part: FloatArray,
+    mass: IntArray,
+    sums: FloatArray,
+    flag: UIntArray,
+    until: UIntArray,
+) -> float:
+    """Return the value but for the open bins, after the last block; those that are left in part are opened."""
+    taken, settled = sums[1], sums[2]
+    last = start[start.size - 1]
+    value = 0.0
+    lost = 0.0
+    for block in range(part.size):
+        value, lost = add(value, lost, part[block])
     value, lost = add(value, lost, -last)
     left = 0
-    for at in range(size):
+    for at in range(mass.size):
         if at < middle:
             left += int(mass[at])
         if mass[at] > 0 and flag[at] & (_FROM_TOP if at < middle else _FROM_BOTTOM):
             flag[at] = _OPEN
-            until[at] = m
+            until[at] = rows
             taken[at] = settled[at]
         value, lost = add(value, lost, taken[at] if at < middle else -taken[at])
     value, lost = add(value, lost, last * (left * _STEP))
-    return value + lost, entries, int(middle)
+    return value + lost
 
 
 @njit(cache=True, nogil=True)

@@ -41,6 +41,32 @@ def pack_outcomes(prediction_bits: UIntArray, outcome: FloatArray, keys: UIntArr
     return -1 if rates > 0 else falls
 
 
+@njit(cache=True, nogil=True)
+def count_below(prediction_bits: UIntArray, outcome: FloatArray, pivot: np.uint64) -> int:
+    """Return how many keys are below one, or -1 where an outcome is a rate."""
+    rates = 0
+    below = 0
+    for i in range(outcome.size):
+        one = outcome[i] == 1.0
+        rates += not (one | (outcome[i] == 0.0))
+        below += ((prediction_bits[i] << _ONE) | np.uint64(one)) < pivot
+    return -1 if rates > 0 else below
+
+
+@njit(cache=True, nogil=True)
+def pack_apart(
+    prediction_bits: UIntArray, outcome: FloatArray, pivot: np.uint64, below: int, above: int, keys: UIntArray
+) -> None:
+    """Write keys that are below one from one place on, and the others from another."""
+    low, high = np.uint64(below), np.uint64(above)
+    for i in range(outcome.size):
+        key = (prediction_bits[i] << _ONE) | np.uint64(outcome[i] == 1.0)
+        under = key < pivot
+        keys[low if under else high] = key
+        low += np.uint64(under)
+        high += np.uint64(not under)
+
+
 def count_distinct(keys: UIntArray) -> int:
     """Count the distinct predictions among sorted keys."""
     return 1 + int(np.count_nonzero((keys[1:] ^ keys[:-1]) > _ONE))

@@ -17,9 +17,9 @@ from calibrant.door.values import Result
 from calibrant.kernels import smooth as kernel
 from calibrant.kernels import sorting
 from calibrant.kernels.sums import compensated_dot, compensated_sum
-from calibrant.kernels.types import UIntArray
+from calibrant.kernels.types import IntArray, UIntArray
 from calibrant.measures.registry import register
-from calibrant.threads import in_blocks
+from calibrant.threads import in_blocks, one_ahead
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -150,6 +150,8 @@ _MANY_AGAIN = 1 << 13
 _MOST_OPEN = 0.5
 """Share of rows in open bins from which on the pass by rows takes less time."""
 _BINS = 1 << 16  # a bin's number takes 16 bits
+_STRIDE = 1 << 8
+"""Blocks that are described at once, beside the sweep of those before."""
 NO_KEYS = np.empty(0, np.uint64)
 
 
@@ -199,11 +201,22 @@ class _Rows:
         room = m + 8 * blocks.BLOCK
         when, where, eaten = np.empty(room, np.uint32), np.empty(room, np.uint16), np.empty(room, np.int64)
         scale = (bins - 2) / (high - low)
-        value, entries, middle = blocks.sweep(
-            *self._columns, start, low, scale, bin_of, mass, flag, since, until, when, where, eaten
-        )
-        if entries < 0:
-            return None
+        middle = int((float(start[-1]) - low) * scale) + 1
+        state, sums, part = np.empty(7, np.int64), np.zeros((3, bins)), np.empty(count)
+        leaf, node = np.zeros((bins >> 6) + 1, np.uint64), np.zeros((bins >> 12) + 1, np.uint64)
+        eaten_of = mass, sums, leaf, node, flag, since, until, when, where, eaten, state
+
+        def describe(first: int) -> tuple[int, int, IntArray, FloatArray]:
+            final = min(first + _STRIDE, count)
+            rows = (final - first) * blocks.BLOCK
+            place, about = np.empty(rows + 1, np.int64), np.empty(rows)
+            blocks.describe(*self._columns, start, scale, bins, middle, first, final, bin_of, place, about, part)
+            return first, final, place, about
+
+        for first, final, place, about in one_ahead(describe, range(0, count, _STRIDE), work=m):
+            if not blocks.sweep(start, scale, middle, first, final, bin_of, place, about, *eaten_of):
+                return None
+        value, entries = blocks.settle(start, middle, m, part, mass, sums, flag, until), state[blocks.ENTRIES]
         before = np.zeros(start.size, np.int64)
         in_blocks(lambda a, b: blocks.count_open(bin_of, since, until, before[1:], a, b), count, work=m)
         np.cumsum(before, out=before)
