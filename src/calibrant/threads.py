@@ -102,14 +102,11 @@ def beside(workers: int = 1) -> Iterator[Beside]:
         pool.shutdown(cancel_futures=True)
 
 
-def one_ahead(make: Callable[[S], T], items: Iterable[S], *, work: int) -> Iterator[T]:
-    """Yield what is made of each item, in order; a thread makes the next beside the caller's work, if that is enough.
+def one_ahead(make: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+    """Yield what is made of each item, in order; a thread makes the next beside the caller's work.
 
-    `make` must release the interpreter's lock; `work` is as in `in_blocks`.
+    `make` must release the interpreter's lock.
     """
-    if processors() == 1 or work < WORTH_A_THREAD:
-        yield from map(make, items)
-        return
     with beside() as threads:
         ahead: Job[T] | None = None
         for item in items:

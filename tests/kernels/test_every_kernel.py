@@ -171,7 +171,7 @@ ARGUMENTS = {
         ints([0, m]), ints([0] * m), ints([m - 1]), ints([0]), ints([4 * m]), 1, 0, 1,
     ),
     "blocks.describe": lambda m: (
-        *in_block(m), 30.0, 64, 32, 0, min(m, 1), ints([0] * m), ints([0] * (m + 1)), out(m), out(min(m, 1))
+        *in_block(m), 30.0, 32, 64, 0, min(m, 1), ints([0] * m), ints([0] * (m + 1)), out(m), out(min(m, 1))
     ),
     "blocks.settle": lambda m: (
         np.zeros(min(m, 1) + 1), 32, m, v(min(m, 1)), ints([0] * 64), np.zeros((3, 64)), ints([0] * 64), bins(0)[0]
@@ -180,6 +180,9 @@ ARGUMENTS = {
         np.zeros(min(m, 1) + 1), 30.0, 32, 0, min(m, 1), ints([0] * m), ints(range(m + 1)), v(m), ints([0] * 64),
         np.zeros((3, 64)), ints([0] * 2, np.uint64), ints([0], np.uint64), ints([0] * 64), *bins(0, 0), *log(600),
         ints([0] * 7),
+    ),
+    "blocks.sweep_in_turn": lambda m: (
+        *in_block(m), 30.0, 32, ints([0] * m), ints([0] * 64), ints([0] * 64), *bins(0, 0), *log(600)
     ),
     "calibration.binomial_table": lambda _m: (3.0, 0.3, out(7), ints([0] * 7)),
     "calibration.redrawn_statistics": lambda m: (
@@ -367,7 +370,7 @@ UNREAD = "the end of a column that has no gap beyond it, or an entry that nothin
 
 # By kernel and column: why a NaN there may leave numbers.
 QUIET = {
-    **{("blocks.open_rows", name): COUNTED for name in BLOCK_COLUMNS},
+    **{(f"blocks.{kernel}", name): COUNTED for kernel in ("open_rows", "sweep_in_turn") for name in BLOCK_COLUMNS},
     **{("blocks.describe", name): COUNTED for name in BLOCK_COLUMNS[:-1]},
     **{(f"blocks.{kernel}", name): COUNTED for kernel in ("settle", "sweep") for name in ("start", "sums")},
     **{("columns.parts_within", name): PRICED for name in ("mass", "v", "y", "credit")},

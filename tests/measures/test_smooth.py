@@ -174,7 +174,7 @@ def test_blocks_whose_log_has_no_room_are_left_to_the_pass_by_rows(monkeypatch):
 
     v = np.sort(np.random.default_rng(0).random(9000))
     rows = smooth._Rows(smooth.NO_KEYS, v, (v > 0.4) * 1.0, np.ones(1))
-    monkeypatch.setattr(blocks, "sweep", lambda *_: False)
+    monkeypatch.setattr(blocks, "sweep_in_turn", lambda *_: (0.1, -1))
     assert rows._swept(1024) is None
 
 
@@ -200,7 +200,7 @@ def test_resamples_have_the_error_of_their_rows(kind, seed, sort):
 @pytest.mark.parametrize("kind", [*KINDS, "calibrated", "overconfident", "alternating", "adversarial", "heavy"])
 def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
     rng, n, weight = np.random.default_rng(0), 2**18 + 77, None
-    for module in (door, threads):  # two of them with an eighth of the rows
+    for module in (door, smooth, threads):  # two of them with an eighth of the rows
         monkeypatch.setattr(module, "WORTH_A_THREAD", 2**18)
     if kind in KINDS:
         y, v = many(rng, n, kind)

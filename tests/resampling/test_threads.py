@@ -50,20 +50,18 @@ def test_where_the_caller_fails_nothing_is_begun_any_more():
     assert begun == []
 
 
-@pytest.mark.parametrize(("processors", "work"), [(1, 10**9), (2, 10), (2, 10**9)])
-def test_what_is_made_ahead_comes_in_order_and_one_at_a_time(monkeypatch, processors, work):
-    monkeypatch.setattr(of_threads, "processors", lambda: processors)
+def test_what_is_made_ahead_comes_in_order_and_one_at_a_time():
     made = []
 
     def make(k):
         made.append(k)
         return k * k
 
-    for k, square in enumerate(one_ahead(make, range(50), work=work)):
+    for k, square in enumerate(one_ahead(make, range(50))):
         assert square == k * k
         assert len(made) <= k + 2
     assert made == list(range(50))
-    assert list(one_ahead(make, [], work=work)) == []
+    assert list(one_ahead(make, [])) == []
 
 
 @pytest.mark.parametrize(("processors", "work", "calls"), [(1, 10**9, 1), (3, 10, 1), (3, 10**9, 12)])

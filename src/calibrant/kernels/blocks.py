@@ -29,6 +29,8 @@ _HIGHEST = np.int64(1 << 60)
 BLOCK = 128
 _PART = 16
 """Rows of a block that are tried together where the whole of it is not one step."""
+_AT_ONCE = 16
+"""Blocks that are described at once where the same thread eats: what is written of them stays near."""
 _AHEAD = 64
 """Bins looked at, at most, to see that a block eats only outside its own keys."""
 _FROM_TOP, _FROM_BOTTOM, _OPEN = np.uint8(1), np.uint8(2), np.uint8(4)
@@ -155,8 +157,8 @@ def describe(
     weight: FloatArray,
     start: FloatArray,
     scale: float,
-    size: int,
     middle: int,
+    size: int,
     first_block: int,
     last_block: int,
     bin_of: UIntArray,
@@ -468,6 +470,47 @@ def settle(
         value, lost = add(value, lost, taken[at] if at < middle else -taken[at])
     value, lost = add(value, lost, last * (left * _STEP))
     return value + lost
+
+
+@njit(cache=True, nogil=True)
+def sweep_in_turn(
+    keys: UIntArray,
+    v: FloatArray,
+    outcome: FloatArray,
+    weight: FloatArray,
+    start: FloatArray,
+    scale: float,
+    middle: int,
+    bin_of: UIntArray,
+    mass: IntArray,
+    flag: UIntArray,
+    since: UIntArray,
+    until: UIntArray,
+    when: UIntArray,
+    where: UIntArray,
+    eaten: IntArray,
+) -> tuple[float, int]:
+    """Describe and sweep all blocks, a few at a time; return the value but for the open bins, and the log's entries.
+
+    Minus one for entries: there was no room in the log.
+    """
+    blocks = start.size - 1
+    place = np.empty(_AT_ONCE * BLOCK + 1, np.int64)
+    about = np.empty(_AT_ONCE * BLOCK)
+    part = np.empty(blocks)
+    sums = np.zeros((3, mass.size))
+    leaf = np.zeros((mass.size >> 6) + 1, np.uint64)
+    node = np.zeros((mass.size >> 12) + 1, np.uint64)
+    state = np.empty(7, np.int64)
+    for first in range(0, blocks, _AT_ONCE):
+        final = min(first + _AT_ONCE, blocks)
+        describe(keys, v, outcome, weight, start, scale, middle, mass.size, first, final, bin_of, place, about, part)
+        if not sweep(
+            *(start, scale, middle, first, final, bin_of, place, about, mass, sums, leaf, node, flag),
+            *(since, until, when, where, eaten, state),
+        ):
+            return 0.0, -1
+    return settle(start, middle, bin_of.size, part, mass, sums, flag, until), state[ENTRIES]
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ __all__ = ["Witness", "smooth_calibration_error", "smooth_calibration_witness"]
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from calibrant.kernels import sorting
 from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.kernels.types import IntArray, UIntArray
 from calibrant.measures.registry import register
-from calibrant.threads import in_blocks, one_ahead
+from calibrant.threads import WORTH_A_THREAD, in_blocks, one_ahead, processors
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -150,7 +151,7 @@ _MANY_AGAIN = 1 << 13
 _MOST_OPEN = 0.5
 """Share of rows in open bins from which on the pass by rows takes less time."""
 _BINS = 1 << 16  # a bin's number takes 16 bits
-_STRIDE = 1 << 8
+_STRIDE = 1 << 11
 """Blocks that are described at once, beside the sweep of those before."""
 NO_KEYS = np.empty(0, np.uint64)
 
@@ -198,25 +199,17 @@ class _Rows:
         bin_of = np.empty(m, np.uint16)
         mass, flag = np.zeros(bins, np.int64), np.zeros(bins, np.uint8)
         since, until = np.zeros(bins, np.uint32), np.zeros(bins, np.uint32)
-        room = m + 8 * blocks.BLOCK
-        when, where, eaten = np.empty(room, np.uint32), np.empty(room, np.uint16), np.empty(room, np.int64)
+        most = m + 8 * blocks.BLOCK
+        when, where, eaten = np.empty(most, np.uint32), np.empty(most, np.uint16), np.empty(most, np.int64)
         scale = (bins - 2) / (high - low)
         middle = int((float(start[-1]) - low) * scale) + 1
-        state, sums, part = np.empty(7, np.int64), np.zeros((3, bins)), np.empty(count)
-        leaf, node = np.zeros((bins >> 6) + 1, np.uint64), np.zeros((bins >> 12) + 1, np.uint64)
-        eaten_of = mass, sums, leaf, node, flag, since, until, when, where, eaten, state
-
-        def describe(first: int) -> tuple[int, int, IntArray, FloatArray]:
-            final = min(first + _STRIDE, count)
-            rows = (final - first) * blocks.BLOCK
-            place, about = np.empty(rows + 1, np.int64), np.empty(rows)
-            blocks.describe(*self._columns, start, scale, bins, middle, first, final, bin_of, place, about, part)
-            return first, final, place, about
-
-        for first, final, place, about in one_ahead(describe, range(0, count, _STRIDE), work=m):
-            if not blocks.sweep(start, scale, middle, first, final, bin_of, place, about, *eaten_of):
-                return None
-        value, entries = blocks.settle(start, middle, m, part, mass, sums, flag, until), state[blocks.ENTRIES]
+        eating: tuple[Any, ...] = mass, flag, since, until, when, where, eaten
+        if processors() == 1 or m < WORTH_A_THREAD:
+            value, entries = blocks.sweep_in_turn(*self._columns, start, scale, middle, bin_of, *eating)
+        else:
+            value, entries = self._swept_by_two(scale, middle, bin_of, *eating)
+        if entries < 0:
+            return None
         before = np.zeros(start.size, np.int64)
         in_blocks(lambda a, b: blocks.count_open(bin_of, since, until, before[1:], a, b), count, work=m)
         np.cumsum(before, out=before)
@@ -245,6 +238,33 @@ class _Rows:
 
         in_blocks(eat, 2, work=m)
         return max(value + float(parts[0] + parts[1]), 0.0)
+
+    def _swept_by_two(
+        self, scale: float, middle: int, bin_of: UIntArray, mass: IntArray, flag: UIntArray, *more: Any
+    ) -> tuple[float, int]:
+        """As `blocks.sweep_in_turn`: a thread describes rows beside the sweep of those before."""
+        from calibrant.kernels import blocks
+
+        start, bins = self._start, mass.size
+        count = start.size - 1
+        state, sums, part = np.empty(7, np.int64), np.zeros((3, bins)), np.empty(count)
+        trees = np.zeros((bins >> 6) + 1, np.uint64), np.zeros((bins >> 12) + 1, np.uint64)
+
+        def describe(first: int) -> tuple[int, int, IntArray, FloatArray]:
+            final = min(first + _STRIDE, count)
+            rows = (final - first) * blocks.BLOCK
+            place, about = np.empty(rows + 1, np.int64), np.empty(rows)
+            blocks.describe(*self._columns, start, scale, middle, bins, first, final, bin_of, place, about, part)
+            return first, final, place, about
+
+        for first, final, place, about in one_ahead(describe, range(0, count, _STRIDE)):
+            rows = start, scale, middle, first, final, bin_of, place, about
+            everything: tuple[Any, ...] = *rows, mass, sums, *trees, flag, *more, state
+            if not blocks.sweep(*everything):
+                return 0.0, -1
+        _, until, *_ = more
+        value = blocks.settle(start, middle, bin_of.size, part, mass, sums, flag, until)
+        return value, int(state[blocks.ENTRIES])
 
 
 def _by_rows(v: FloatArray, b: FloatArray) -> float:
