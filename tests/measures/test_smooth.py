@@ -202,6 +202,7 @@ def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
     rng, n, weight = np.random.default_rng(0), 2**18 + 77, None
     for module in (door, smooth, threads):  # two of them with an eighth of the rows
         monkeypatch.setattr(module, "WORTH_A_THREAD", 2**18)
+    monkeypatch.setattr(smooth, "_STRIDE", 64)
     if kind in KINDS:
         y, v = many(rng, n, kind)
         y = np.round(y)
@@ -216,7 +217,8 @@ def test_many_rows_have_one_value_by_every_road(kind, monkeypatch):
     order = rng.permutation(y.size)
     y, v = y[order], v[order]
     value = smooth_calibration_error(y, v, sample_weight=weight)
-    monkeypatch.setattr(door, "processors", lambda: 1)
+    for module in (door, smooth):
+        monkeypatch.setattr(module, "processors", lambda: 1)
     monkeypatch.setattr("calibrant.threads.processors", lambda: 1)
     assert smooth_calibration_error(y, v, sample_weight=weight) == value
     sample = Sample.from_columns(y, v, weight)
