@@ -208,9 +208,9 @@ ARGUMENTS = {
     "excursions.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, 0, out(m, 3)),
     "excursions.excursions": lambda m: (
         np.stack([rates(m)] * 128, axis=1), 0, ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), ints([0]),
-        np.zeros((5, 1, 128))
+        np.zeros((1, 5, 128))
     ),
-    "excursions.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
+    "excursions.scores": lambda m: (np.stack([r(m)[:, None]] * 3, axis=1), ones(m), ones(m), r(m), 2.0, out(m, 1)),
     "calibration.draw_jointly": lambda m: (
         p(m), np.ones((2, m)), ones(2), np.zeros((2, m), np.int64), ints([1, 1]), np.uint64(1), 0, out(m, 3)
     ),

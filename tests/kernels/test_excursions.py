@@ -56,13 +56,13 @@ def test_evidence_on_the_other_side_is_bernsteins_and_both_meet():
 
 def test_scores_are_the_larger_evidence_less_what_is_taken_off():
     rng = np.random.default_rng(0)
-    found = rng.normal(0.0, 2.0, (3, 20, 2))
+    found = rng.normal(0.0, 2.0, (20, 3, 2))
     second, third, handicap = rng.uniform(0.2, 2.0, 20), rng.normal(0.0, 0.3, 20), rng.random(20)
     out = np.empty((20, 2))
     kernel.scores(found, second, third, handicap, 1.5, out)
-    assert len({evidence_kind(found[:, s, r], second[s], third[s]) for s in range(20) for r in range(2)}) == 3
+    assert len({evidence_kind(found[s, :, r], second[s], third[s]) for s in range(20) for r in range(2)}) == 3
     for s, r in itertools.product(range(20), range(2)):
-        total, rise, fall = (kernel.squared_evidence(x, second[s], third[s]) for x in found[:, s, r])
+        total, rise, fall = (kernel.squared_evidence(x, second[s], third[s]) for x in found[s, :, r])
         assert out[s, r] == max(total, rise - 1.5, fall - 1.5) - handicap[s]
 
 

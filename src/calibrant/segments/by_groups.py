@@ -115,7 +115,7 @@ class ByGroups:
             score=np.maximum(scores[:, 0], 2.0 * (logs - needed + math.log(level)) + critical),
             pvalue=np.minimum(by_signs, np.exp(np.clip(needed - logs, -700.0, 0.0))),
             critical=critical,
-            error=float(np.maximum(values[1], -values[2]).max()) / weight,
+            error=float(np.maximum(values[:, 1], -values[:, 2]).max()) / weight,
             chance_error=reached_by_noise(np.sqrt(parts.spread[parts.first] + parts.unlike), level) / weight,
         )
 

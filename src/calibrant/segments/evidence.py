@@ -65,7 +65,7 @@ def search(
 
     def fill(first: int, last: int) -> None:
         drawn = np.empty((slab if joint is None else 0, kernel.LANES), units.drawn_type)
-        climbs, part = np.empty((5, len(candidates), kernel.LANES)), np.empty((len(candidates), kernel.LANES))
+        climbs, part = np.empty((len(candidates), 5, kernel.LANES)), np.empty((len(candidates), kernel.LANES))
         for start in range(first, last, kernel.LANES):
             lanes = slice(0, min(kernel.LANES, last - start))
             excess = None if joint is None else joint.excesses(seed, start, kernel.LANES)
@@ -82,9 +82,9 @@ def search(
                 kernel.excursions(draws, unit, *columns, units.rank, candidates.order, candidates.ends, at, climbs)
             kernel.scores(climbs, candidates.second, candidates.third, candidates.handicap, STRETCH, part)
             scores[:, start : start + kernel.LANES] = part[:, lanes]
-            largest[start : start + kernel.LANES] = np.maximum(climbs[1], -climbs[2]).max(axis=0)[lanes]
+            largest[start : start + kernel.LANES] = np.maximum(climbs[:, 1], -climbs[:, 2]).max(axis=0)[lanes]
             if start == 0:
-                observed[:] = climbs[:3, :, 0]
+                observed[:] = climbs[:, :3, 0].T
 
     in_blocks(fill, draws_of_all, work=candidates.order.size * draws_of_all, multiple=kernel.LANES)
     weight = float((units.weight * units.count).sum())
@@ -122,11 +122,11 @@ def stepped_down(scores: FloatArray) -> FloatArray:
 def observed_climbs(
     units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, ends: IntArray
 ) -> FloatArray:
-    """Total, steepest rise and steepest fall of the outcomes in some segments, (3, segments, 1)."""
-    climbs = np.zeros((5, ends.shape[0], 1))
+    """Total, steepest rise and steepest fall of the outcomes in some segments, the first three of (segments, 5, 1)."""
+    climbs = np.zeros((ends.shape[0], 5, 1))
     columns = units.weight, units.weight * units.count * prediction, units.rank
     kernel.excursions(units.ones[:, None], 0, *columns, candidates.order, ends, ends[:, 0].copy(), climbs)
-    return climbs[:3]
+    return climbs
 
 
 def scored(units: FeatureLots, candidates: SegmentCandidates, prediction: FloatArray, segments: IntArray) -> FloatArray:
