@@ -72,7 +72,9 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
         size *= values
     v = np.maximum(rows.y_prob[used], _LEAST)
     w = np.ones(v.size) if rows.weight is None else rows.weight[used]
-    order = np.lexsort((joint, v) if rows.weight is None else (joint, w, v))
+    order = np.argsort(v)
+    if (np.diff(v[order]) == 0.0).any():  # else it is the same, which takes a fifth of the time
+        order = np.lexsort((joint, v) if rows.weight is None else (joint, w, v))
     v, w, joint = v[order], w[order], joint[order]
     new = np.ones(v.size, np.bool_)
     new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1]) | (joint[1:] != joint[:-1])
