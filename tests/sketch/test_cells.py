@@ -7,6 +7,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from calibrant import CalibrationSketch, InputError
 from calibrant.door.columns import HEAVIEST, LIGHTEST
@@ -23,6 +25,7 @@ from calibrant.sketch.cells import (
     rounding_of_plain_sums,
     told_apart,
 )
+from tests.strategies import examples
 
 COUNT, ONES, FRACTIONAL, WEIGHT, OUTCOME, SQUARED, OFFSET, OUTCOME_OFFSET, LOW, HIGH = range(10)
 
@@ -270,6 +273,37 @@ def test_combinations_keep_their_numbers_from_batch_to_batch_and_scan_to_scan(co
         assert (numbering.first, numbering.more) == (scan * most, scan + 1 < len(numbered))
         numbering.go_on()
     assert len(known) == sum(numbered) == 6
+
+
+KINDS_OF_WHOLE_NUMBERS = {kind: getattr(pa, kind)() for kind in ("int8", "uint8", "int32", "int64", "uint64", "date32")}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_WHOLE_NUMBERS)
+@examples(300)
+@given(data=st.data())
+def test_whole_numbers_are_numbered_like_any_key(kind, data):
+    of = KINDS_OF_WHOLE_NUMBERS[kind]
+    info = np.iinfo("int32" if kind == "date32" else kind)
+    near = st.integers(data.draw(st.integers(info.min, info.max - 100)), info.max).map(
+        lambda k: max(info.min, k - k % 7)
+    )
+    ends = st.sampled_from([info.min, info.min + 1, info.max - 1, info.max])
+    whole = data.draw(st.sampled_from([st.integers(info.min, min(info.max, info.min + 300)), near, ends]))
+    batches = [data.draw(st.lists(st.one_of(whole, st.none()) if k else whole, min_size=1)) for k in range(2)]
+    numbering = sketch_groups.Numbering()
+    numbering.most = 1000
+    numbers, rows = [], []
+    for batch in batches:
+        column = pa.array(batch, pa.int32() if kind == "date32" else of).view(of)
+        other = pa.array([str(k % 3) for k in range(len(batch))])
+        numbers += numbering.numbers([column, other]).tolist()
+        rows += list(zip(column.cast(pa.int32()) if kind == "date32" else column, other, strict=True))
+    keys = numbering.keys(2)
+    first = keys.column(0).cast(pa.int32()) if kind == "date32" else keys.column(0)
+    assert keys.column(0).type == of
+    places = list(zip(first.to_pylist(), keys.column(1).to_pylist(), strict=True))
+    assert len(places) == len(set(places)) == len(set(numbers))
+    assert [places[k] for k in numbers] == [(a.as_py(), b.as_py()) for a, b in rows]
 
 
 def test_combinations_without_a_place_in_any_scan_are_too_many():

