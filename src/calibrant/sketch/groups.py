@@ -276,14 +276,15 @@ def _coded(column: Any) -> tuple[Any, npt.NDArray[np.integer[Any]]]:
 
     of_days = pyarrow.types.is_date32(column.type)
     if len(column) and not column.null_count and (of_days or pyarrow.types.is_integer(column.type)):
-        numbers = np.from_dlpack(column.view(pyarrow.int32()) if of_days else column)
+        numbers: Any = np.from_dlpack(column.view(pyarrow.int32()) if of_days else column)
         least, span = int(numbers.min()), int(numbers.max()) - int(numbers.min()) + 1
         if span <= _NEAR:
             values = pyarrow.array(range(least, least + span), pyarrow.int32() if of_days else column.type)
             shift = numbers.min() if numbers.dtype.kind == "u" else np.int64(least)
             return values.view(column.type), (numbers - shift).astype(np.int64)
     coded = column.dictionary_encode(null_encoding="encode")
-    return without_signs(coded.dictionary), np.from_dlpack(coded.indices)
+    index: Any = np.from_dlpack(coded.indices)
+    return without_signs(coded.dictionary), index
 
 
 class Counted:
