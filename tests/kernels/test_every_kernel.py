@@ -161,7 +161,10 @@ def units(m):
 
 
 ARGUMENTS = {
-    "blocks.block_keys": lambda m: (*in_block(m)[:4], out(min(m, 1) + 1)),
+    "blocks.block_keys": lambda m: (r(m), out(m + 1)),
+    "blocks.block_sums": lambda m: (
+        *in_block(m)[:4], 0, min(m, 1), out(min(m, 1)), ints([0] * min(m, 1)), ints([0] * min(m, 1))
+    ),
     "blocks.count_open": lambda m: (ints([0] * m), *bins(0, m), ints([0]), 0, min(m, 1)),
     "blocks.open_rows": lambda m: (
         *in_block(m), ints([0] * m), *bins(0, m), ints([0, m]), 0, min(m, 1), ints([0] * m), out(m), ints([0] * m)
@@ -363,7 +366,7 @@ PRICED = "finds a partition only, whose cost is summed again by measures/distanc
 PROVED = "finds one side of a certificate, which measures/lower_check.py proves again: NaN proves nothing"
 REFUSED = "reached by a sample's or a door's finite numbers only"
 KEYS = "keys come from keys_in_place, whose NaN measures/smooth.py refuses; predictions from a sample"
-COUNTED = "rows and keys that blocks.block_keys found to be numbers, and what blocks.describe made of them"
+COUNTED = "rows and keys that are seen to be numbers before the sweep, and what blocks.describe made of them"
 FAULTY = "a bad row, which is counted and not added"
 BLOCK_COLUMNS = ("v", "outcome", "weight", "start")
 UNREAD = "the end of a column that has no gap beyond it, or an entry that nothing asks for"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from calibrant.door.errors import InputError
 from calibrant.door.values import counted
+from calibrant.threads import in_blocks
 
 NOT_NULL = "every row needs a value"
 FINITE = "every value must be finite"
@@ -263,8 +264,25 @@ def _first_bad(name: str, values: FloatArray, good: npt.NDArray[np.bool_]) -> in
 _ANOTHER_SCALE = 0.05  # of predictions, at least, lie outside [0, 1] if all are on another scale
 
 
+def _ends(values: FloatArray) -> tuple[float, float]:
+    """The least and the largest, NaN where one is; a part at a time, which stays near between the two."""
+    parts = -(-values.size // _PART)
+    low, high = np.empty(parts), np.empty(parts)
+
+    def look(first: int, last: int) -> None:
+        for at in range(first, last):
+            part = values[at * _PART : (at + 1) * _PART]
+            low[at], high[at] = part.min(), part.max()
+
+    in_blocks(look, parts, work=values.size)
+    return float(low.min()), float(high.max())
+
+
+_PART = 1 << 14
+
+
 def _check_predictions(prediction: FloatArray) -> None:
-    low, high = prediction.min(), prediction.max()
+    low, high = _ends(prediction)
     if low >= 0.0 and high <= 1.0:  # false for NaN as well
         return
     row = _first_bad("y_prob", prediction, (prediction >= 0.0) & (prediction <= 1.0))
@@ -284,7 +302,8 @@ def _check_predictions(prediction: FloatArray) -> None:
 
 
 def _check_outcomes(outcome: FloatArray) -> None:
-    if outcome.min() >= 0.0 and outcome.max() <= 1.0:
+    low, high = _ends(outcome)
+    if low >= 0.0 and high <= 1.0:
         return
     row = _first_bad("y_true", outcome, (outcome >= 0.0) & (outcome <= 1.0))
     message = f"row {row} is {shown(outcome[row])}; outcomes must be 0 or 1, or event rates in [0, 1]"

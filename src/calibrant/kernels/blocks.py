@@ -108,45 +108,66 @@ def _add_up(start: float, rows: int, key: FloatArray, size: FloatArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def block_keys(
-    keys: UIntArray, v: FloatArray, outcome: FloatArray, weight: FloatArray, start: FloatArray
-) -> tuple[float, float, bool, int]:
-    """Write the key before each block and after the last; return the least, the largest, and two facts of the rows.
+def block_sums(
+    keys: UIntArray,
+    v: FloatArray,
+    outcome: FloatArray,
+    weight: FloatArray,
+    first_block: int,
+    last_block: int,
+    total: FloatArray,
+    falls: IntArray,
+    ties: IntArray,
+) -> None:
+    """Write each block's sum of residuals, and how many predictions are below, or equal, the one before.
 
-    Whether predictions do not decrease, lie in [0, 1], and no key is NaN or infinite; how many equal the one before.
-    Rows are sorted keys of sorting.py, or predictions, weighted outcomes and weights (one, if all are).
+    Those outside [0, 1] count as below. Rows are sorted keys of sorting.py, or predictions, weighted outcomes and
+    weights (one, if all are).
     """
     m = max(keys.size, v.size)
-    total = 0.0
-    lost = 0.0
-    low = 0.0
-    high = 0.0
-    falls = 0
-    ties = 0
     place = np.empty(BLOCK)
     bits = place.view(np.uint64)
     residual = np.empty(BLOCK)
     later = place[1:]
     before = -1.0
-    for block in range(start.size - 1):
+    if first_block > 0 and keys.size > 0:
+        bits[0] = keys[first_block * BLOCK - 1] >> _ONE
+        before = place[0]
+    elif first_block > 0:
+        before = v[first_block * BLOCK - 1]
+    for block in range(first_block, last_block):
         first = block * BLOCK
         rows = min(m, first + BLOCK) - first
-        key = total + lost
+        _read(keys, v, outcome, weight, first, rows, bits, place, residual)
+        fall = np.int64(not before <= place[0])
+        tie = np.int64(before == place[0])
+        for i in range(rows - 1):
+            fall += not place[i] <= later[i]
+            tie += place[i] == later[i]
+        before = place[rows - 1]
+        fall += block == 0 and not place[0] >= 0.0
+        fall += first + rows == m and not before <= 1.0
+        total[block] = _sum(residual, rows)
+        falls[block] = fall
+        ties[block] = tie
+
+
+@njit(cache=True, nogil=True)
+def block_keys(total: FloatArray, start: FloatArray) -> tuple[float, float]:
+    """Write the key before each block and after the last; return the least and the largest of these."""
+    sum_ = 0.0
+    lost = 0.0
+    low = 0.0
+    high = 0.0
+    for block in range(total.size):
+        key = sum_ + lost
         start[block] = key
         low = min(low, key)
         high = max(high, key)
-        _read(keys, v, outcome, weight, first, rows, bits, place, residual)
-        falls += not before <= place[0]
-        ties += before == place[0]
-        for i in range(rows - 1):
-            falls += not place[i] <= later[i]
-            ties += place[i] == later[i]
-        before = place[rows - 1]
-        falls += block == 0 and not place[0] >= 0.0
-        total, lost = add(total, lost, _sum(residual, rows))
-    key = total + lost
-    start[start.size - 1] = key
-    return min(low, key), max(high, key), falls == 0 and before <= 1.0 and abs(key) < np.inf, ties
+        sum_, lost = add(sum_, lost, total[block])
+    key = sum_ + lost
+    start[total.size] = key
+    return min(low, key), max(high, key)
 
 
 @njit(cache=True, nogil=True)

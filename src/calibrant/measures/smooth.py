@@ -88,6 +88,14 @@ def _ranked(
     return order, rank, packed
 
 
+def _in_ranks(row: UIntArray, key: FloatArray, jump: IntArray, segment: IntArray) -> tuple[Any, ...]:
+    """Rows of open bins, their keys ranked, as `blocks.replay` takes them."""
+    if not row.size:
+        return (row,)
+    order, rank, packed = _ranked(key, float(key.min()), float(key.max()))
+    return row, key, jump, order, rank, segment, packed.view(np.int64)
+
+
 def smooth_error_from_sample(sample: Sample) -> float:
     """Smooth calibration error of a sample."""
     return _of_sample(sample, _MANY)
@@ -168,8 +176,13 @@ class _Rows:
         from calibrant.kernels import blocks
 
         self._columns, self._size = (keys, v, outcome, weight), max(keys.size, v.size)
-        self._start = np.empty(-(-self._size // blocks.BLOCK) + 1)
-        self._low, self._high, self._right, self.ties = blocks.block_keys(*self._columns, self._start)
+        count = -(-self._size // blocks.BLOCK)
+        self._start, total = np.empty(count + 1), np.empty(count)
+        falls, ties = np.empty(count, np.int64), np.empty(count, np.int64)
+        in_blocks(lambda a, b: blocks.block_sums(*self._columns, a, b, total, falls, ties), count, work=self._size)
+        self._low, self._high = blocks.block_keys(total, self._start)
+        self._right = not falls.any() and math.isfinite(self._start[-1])
+        self.ties = int(ties.sum())
 
     def error(self, bins: int | None = None) -> float | None:
         """Largest sum of (outcome - weight * v) * w(v); None where the pass by rows takes less time to find it."""
@@ -224,17 +237,23 @@ class _Rows:
             blocks.open_rows(*self._columns, start, bin_of, since, until, before, first, last, row, key, jump)
 
         in_blocks(fill, count, work=m)
-        order, rank, packed = _ranked(key, float(key.min()), float(key.max()))
+        of = bin_of[row]
         segment = np.zeros(bins + 1, np.int64)
-        np.cumsum(np.bincount(bin_of[row], minlength=bins), out=segment[1:])
+        np.cumsum(np.bincount(of, minlength=bins), out=segment[1:])
         cuts = (0, int(np.searchsorted(segment, rows // 2)), bins)
-        ranked = row, key, jump, order, rank, segment, packed.view(np.int64)
         log = when[:entries], where[:entries], eaten[:entries]
-        parts = np.empty(2)
+        alone = processors() == 1 or m < WORTH_A_THREAD
+        ranked = _in_ranks(row, key, jump, segment) if alone else ()
+        parts = np.zeros(2)
 
         def eat(first: int, last: int) -> None:
             for part in range(first, last):
-                parts[part] = blocks.replay(bin_of, since, until, *ranked, *log, middle, cuts[part], cuts[part + 1])
+                bounds, own = cuts[part : part + 2], ranked
+                if not alone:  # each thread ranks what it eats
+                    here = (of >= bounds[0]) & (of < bounds[1])
+                    own = _in_ranks(row[here], key[here], jump[here], segment - segment[bounds[0]])
+                if own[0].size:
+                    parts[part] = blocks.replay(bin_of, since, until, *own, *log, middle, *bounds)
 
         in_blocks(eat, 2, work=m)
         return max(value + float(parts[0] + parts[1]), 0.0)
