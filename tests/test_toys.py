@@ -54,6 +54,13 @@ LEFT_OUT = {
         "\n",
         "an entry in docs/tests-one-by-one.md",
     ),
+    "promise of a test": (
+        "largest_gap_test",
+        "docs/which-test.md",
+        "`inference.largest_gap_test` | level exact",
+        "`inference.largest_gap_test` |",
+        "its promise, level exact, in docs/which-test.md",
+    ),
     "picture of a test": (
         "largest_gap_test",
         "docs/pictures/largest_gap_test.svg",

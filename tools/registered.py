@@ -81,7 +81,12 @@ def line(kind: Registered) -> str:
         return f"| `{estimator(kind).__name__}` | | | {kind.title} |"
     if isinstance(kind, Measure):
         return f"| `{kind.name}` | {kind.sentence.rstrip('.')} | | | |"
-    return f"| {kind.sentence.rstrip('.')} | `inference.{kind.name}` | level exact |"
+    return f"| {kind.sentence.rstrip('.')} | `inference.{kind.name}` | {kind.promise} |"
+
+
+def lines() -> set[str]:
+    """The lines that it writes into the tables of pages, which are no words of anybody."""
+    return {line(kind) for kind in every()}
 
 
 def estimator(kind: Map) -> Any:
@@ -177,6 +182,10 @@ def of_the_docs(kind: Measure | CalibrationTest, page: Path) -> Iterator[tuple[s
     yield "a picture in docs/pictures", (page.parent / "pictures" / f"{kind.name}.svg").exists()
     docstring = " ".join((function_of(kind).__doc__ or "").split())
     yield "a sentence of 20 to 200 characters that ends", 20 < len(kind.sentence) < 200 and kind.sentence[-1] == "."
+    if isinstance(kind, CalibrationTest):
+        promised = rf"`(inference\.)?{kind.name}`.*{re.escape(kind.promise)}"
+        which = (page.parent / "which-test.md").read_text()
+        yield f"its promise, {kind.promise}, in docs/which-test.md", re.search(promised, which) is not None
     if isinstance(kind, Measure):
         yield "a docstring that begins with its sentence", docstring.startswith(kind.sentence)
         yield "a docstring that names its source", kind.source in docstring
