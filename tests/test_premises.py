@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationGate, audit_table, calibration_gate
 from calibrant.cli.app import app
-from calibrant.door.premises import Followed, Premises
+from calibrant.door.premises import _SENTENCES, Followed, Premises
 from calibrant.door.request import AuditRequest
 from calibrant.gate.request import GateRequest
 from calibrant.inference import regret_bounds
@@ -156,6 +156,18 @@ def test_an_option_among_the_premises_is_named_by_every_output(tmp_path, command
     assert REQUESTS[command].options()[name].json.split(".")[1] in premises
     values = args[args.index(option) + 1 :][:1]
     assert premises["columns"].get(name) in values or any(each in said for said in told for each in (name, *values))
+
+
+@pytest.mark.parametrize("command", ["audit", "gate"])
+@pytest.mark.slow
+def test_an_option_that_is_no_attribute_is_named_by_every_output(tmp_path, monkeypatch, command):
+    monkeypatch.setitem(_SENTENCES, "toy", "A toy of {:g} was given (toy).")
+    for module in ("findings.tables", "gate.checks"):
+        monkeypatch.setattr(f"calibrant.{module}.options_of", lambda _: {"toy": 0.25})
+    found = outputs(tmp_path, command, option_data.build(tmp_path, "rows", ""), LIMIT)
+    every_output_has_its_sentences(command, found)
+    assert json.loads(found["JSON"])["toy"] == 0.25
+    assert all("A toy of 0.25 was given (toy)." in said for said in found.values())
 
 
 @pytest.mark.parametrize("command", ["audit", "gate"])

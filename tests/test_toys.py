@@ -78,7 +78,7 @@ LEFT_OUT = {
         "its name in Method of recalibration/methods.py",
     ),
 }
-RECORDS = ("tests/ledger/record.json", "tests/numbers.json", "tests/papers/small")
+RECORDS = ("tests/ledger/record.json", "tests/numbers.json", "tests/papers/small", "docs/gallery.md prints")
 
 DRIVER = f"""
 import json, sys
