@@ -323,10 +323,10 @@ def matters_or_is_refused(command, mode, option, other=None):
 def _matters_or_is_refused(command, mode, option, other, variant):
     how, value = MODES[command][mode], VALUES[command][option]
     beside = tuple(each for each in value.beside if not set(value.beside) & set(how.args))
-    own = _without(how.args, option)
+    own = without(how.args, option)
     if other is not None:
         more = VALUES[command][other]
-        own = (*_without(own, other), other, *more.args)
+        own = (*without(own, other), other, *more.args)
         beside = tuple(each for each in (*beside, *more.beside) if not {*beside, *more.beside} & set(own))
     base, args = (*own, *beside), (*own, *beside, option, *value.args)
     if command in ("audit", "gate") and option not in PRINTS:
@@ -346,7 +346,7 @@ def _matters_or_is_refused(command, mode, option, other, variant):
     assert refused or (done[0] in (0, 1, 3) and stripped(done) != stripped(base)), (done[0], done[1][:600])
 
 
-def _without(args, option):
+def without(args, option):
     """The arguments that make a mode, without an option that they have: it may be given once."""
     if option not in args or option == "--y-prob":
         return args
@@ -441,7 +441,7 @@ def test_a_place_that_takes_nothing_is_told_of_its_option(command, option, fault
     names = option_data.build(tmp_path, "sketch" if command == "merge" else how.reads, "")
     monkeypatch.chdir(tmp_path)
     target = place / ("" if command == "reproduce" else NAMED.get(option, "out.md"))
-    args = [*names, *_without(how.args, option), option, str(target)]
+    args = [*names, *without(how.args, option), option, str(target)]
     args = ["unifying-theory-lemmas", *args[-2:]] if command == "reproduce" else args
     state = os.stat
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -528,7 +528,7 @@ LISTS = [
 @pytest.mark.parametrize(("command", "option", "name"), LISTS)
 def test_a_list_names_each_once(command, option, name):
     how = next(each for mode, each in MODES[command].items() if option != "--reference" or mode == "drift")
-    done = outcome(command, how.reads, "", (*_without(how.args, option), option, f"{name},{name}"))
+    done = outcome(command, how.reads, "", (*without(how.args, option), option, f"{name},{name}"))
     assert done[0] == 2
     assert re.search(rf"{option}: .*names a \w+ twice", done[1])
 

@@ -4,7 +4,11 @@ import html
 import itertools
 import json
 import re
+import shutil
+import tempfile
+from contextlib import chdir
 from dataclasses import fields
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,33 +18,24 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationGate, audit_table, calibration_gate
 from calibrant.cli.app import app
-from calibrant.door.premises import Followed, Premises
+from calibrant.door.premises import _SENTENCES, Followed, Premises
+from calibrant.door.request import AuditRequest
+from calibrant.gate.request import GateRequest
 from calibrant.inference import regret_bounds
 from calibrant.inference.bounds.tally import Tally, rows_to_decide
 from calibrant.report.text import page
 from tests import option_data
-from tests.test_options import NAMES
+from tests.test_options import MODES, NAMES, VALUES, without
 
 pytestmark = pytest.mark.usefixtures("one_database", "blank_pictures")
 
 LIMIT = ("--max-distance", "0.45")
 FOLLOWED = ("--time", "days", "--event", "died", "--horizon", "1.5")
-GIVEN = {
-    "--level": ("rows", "", ("--level", "0.071"), ["0.071"]),
+KINDS = {
     "--max-distance": ("rows", "", ("--max-distance", "0.1234"), ["0.1234|limit 12.34", "given (max_distance)"]),
     "--threshold": ("rows", "", ("--threshold", "0.37"), ["0.37"]),
     "--max-regret": ("rows", "", ("--max-regret", "0.2468"), ["0.2468", "max_regret"]),
     "--groups": ("rows", "", ("--groups", "patient", "--max-weight", "9"), ["80 groups", "patient"]),
-    "--max-weight": ("rows", "", ("--sample-weight", "mass", "--max-weight", "13.5"), ["13.5", "max_weight"]),
-    "--sample-weight": ("rows", "", ("--sample-weight", "mass", "--max-weight", "9"), ["mass", "weighted"]),
-    "--unweighted": ("rows", "weight", ("--unweighted",), ["left out", "unweighted"]),
-    "--sampling-fractions": ("rows", "", ("--sampling-fractions", "0:0.4,1:1"), ["0.4 of those without", "by outcome"]),
-    "--outcome-free-weights": (
-        "rows",
-        "",
-        ("--sample-weight", "mass", "--outcome-free-weights", "--by", "site"),
-        ["say nothing of outcomes", "outcome_free_weights"],
-    ),
     "--time --event --horizon --strata --least-followed": (
         "rows",
         "times",
@@ -63,58 +58,61 @@ GIVEN = {
     "classes": ("classes", "", ("--groups", "patient", "--max-weight", "9"), ["80 groups", "patient", "at most 9"]),
     "as many events as not": ("even rows", "", (), ["f rows were chosen by their outcome, give --sampling-fractions"]),
     "sketch": ("sketch", "", (), ["does not say which rows it left out", "independent"]),
-    "--trials": ("rates", "", ("--trials", "n", "--max-weight", "9"), ["several outcomes", "column n "]),
-    "--pos-label": ("rows", "labels", ("--pos-label", "yes"), ["label yes"]),
-    "--exclude-bad": ("rows", "bad", ("--exclude-bad",), ["1 bad row left out"]),
-    "--distinct": ("rows", "twice", ("--distinct",), ["taken as distinct rows", "distinct"]),
 }
-"""Of options that are premises, or of kinds of rows: the rows, the options, and what every output must say."""
+"""Of kinds of rows, and of options that a page may name in words of its own: what every output must say."""
 ELSEWHERE = {
     "audit": {"independence", "perhaps_sampled", "perhaps_models", "perhaps_followed", "perhaps_strata"},
     "gate": {"limit"},
 }
 """Premises that a page says in other words, beside what they are of."""
-OPTIONS = {option for names in GIVEN for option in names.split() if option.startswith("--")}
-NO_PREMISE = {
-    *("--y-true", "--y-prob", "--by", "--find", "--max-depth", "--drift", "--reference", "--baseline", "--max-worse"),
-    *("--certificate", "--html", "--items", "--json", "--junit", "--summary", "--filesystem", "--anytime", "--so-far"),
-    *("--resamples", "--seed", "--all"),
-}
-"""Options that say which question is asked, of which rows, and where the answer goes: the answer itself names them."""
+REQUESTS = {"audit": AuditRequest, "gate": GateRequest}
+OPTIONS = [
+    (command, name)
+    for command, request in REQUESTS.items()
+    for name, each in request.options().items()
+    if each.json.startswith("premises.") and name not in ("least_followed", "items")
+]
+"""Options with a place among the premises of JSON, but two whose values in test_options are refused."""
 
 
-def test_every_option_is_a_premise_or_is_none():
-    for command in ("audit", "gate"):
-        assert set(NAMES[command]) <= set(OPTIONS) | NO_PREMISE
-    assert not set(OPTIONS) & NO_PREMISE
+def run(folder, command, names, args):
+    """A command in a copy of a folder, for it may write there."""
+    quick = ("--resamples", "0") if command == "audit" and "--resamples" not in args else ()
+    with tempfile.TemporaryDirectory() as name, chdir(shutil.copytree(folder, Path(name) / "copy")):
+        done = CliRunner().invoke(app, [command, *names, *args, *quick])
+        files = {path.suffix: path.read_text() for path in Path().glob("out.*")}
+    return done, files
+
+
+def premises_of(folder, command, names, args):
+    """The premises of JSON; none of a comparison, or where something is refused."""
+    return json.loads(run(folder, command, names, (*args, "--json"))[0].stdout).get("premises", {})
 
 
 def outputs(folder, command, names, args):
     """All that a command says, by the name of the output, in one line each."""
     files = {"audit": {"html": "out.html"}, "gate": {"junit": "out.xml", "summary": "out.md"}}[command]
-    writes = [each for name, file in files.items() for each in (f"--{name}", str(folder / file))]
-    quick = ("--resamples", "0") if command == "audit" else ()
-    rows = [str(folder / name) for name in names]
-    text = CliRunner().invoke(app, [command, *rows, *args, *quick, *writes])
-    plain = CliRunner().invoke(app, [command, *rows, *args, *quick, "--json"])
+    writes = [each for name, file in files.items() for each in (f"--{name}", file)]
+    text, written = run(folder, command, names, (*args, *writes))
+    plain, _ = run(folder, command, names, (*args, "--json"))
     assert text.exit_code == plain.exit_code != 2, text.output
     said = {"text": text.stdout, "JSON": json.dumps(json.loads(plain.stdout)["premises"])}
     for name, file in files.items():
-        written = (folder / file).read_text()
-        said[name] = html.unescape(re.sub(r"\\(.)", r"\1", written))
+        page_of = written[Path(file).suffix]
+        said[name] = html.unescape(re.sub(r"\\(.)", r"\1", page_of))
         if name == "junit":
-            ElementTree.fromstring(written.partition("\n")[2])
+            ElementTree.fromstring(page_of.partition("\n")[2])
     return {name: " ".join(each.split()) for name, each in said.items()}
 
 
 @pytest.mark.parametrize("command", ["audit", "gate"])
-@pytest.mark.parametrize("given", sorted(GIVEN))
+@pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.slow
-def test_its_value_is_found_in_every_output(tmp_path, command, given):
-    if not {each for each in given.split() if each.startswith("--")} <= set(NAMES[command]):
+def test_of_every_kind_of_rows_each_output_says_so(tmp_path, command, kind):
+    if not {each for each in kind.split() if each.startswith("--")} <= set(NAMES[command]):
         pytest.skip("not of this command")
-    reads, variant, args, wanted = GIVEN[given]
-    if command == "gate" and given == "--threshold":
+    reads, variant, args, wanted = KINDS[kind]
+    if command == "gate" and kind == "--threshold":
         args = (*args, "--max-regret", "0.2")
     if command == "gate" and not {"--max-distance", "--max-regret"} & set(args):
         args = (*args, *LIMIT)
@@ -124,13 +122,52 @@ def test_its_value_is_found_in_every_output(tmp_path, command, given):
         changed = {"y_true": frame.index % 2, "y_prob": 0.3 * frame["y_prob"]} if reads == "even rows" else {}
         frame.assign(row=frame.index[::-1], **changed).to_csv(tmp_path / names[0], index=False)
     found = outputs(tmp_path, command, names, args)
-    told = json.loads(found["JSON"])["sentences"]
     for name, page_of in found.items():
         said = re.sub("<[^>]*>", "", page_of) if name == "html" else page_of
         for each in wanted:
             assert any(one in said for one in each.split("|")), (name, each)  # a gate has its limit beside the verdict
-        for premise, sentence in told.items():
+    every_output_has_its_sentences(command, found)
+
+
+def every_output_has_its_sentences(command, found):
+    for premise, sentence in json.loads(found["JSON"])["sentences"].items():
+        for name, page_of in found.items():
+            said = re.sub("<[^>]*>", "", page_of) if name == "html" else page_of
             assert premise in ELSEWHERE[command] or name == "JSON" or sentence in said, (name, premise)
+
+
+@pytest.mark.parametrize(("command", "name"), OPTIONS)
+@pytest.mark.slow
+def test_an_option_among_the_premises_is_named_by_every_output(tmp_path, command, name):
+    """In the first mode that takes it: by its name or its value, in a sentence that is not there without it."""
+    option = REQUESTS[command].flag(name)
+    value = VALUES[command][option]
+    for mode, how in enumerate(sorted(MODES[command].values(), key=lambda how: option not in how.args)):
+        rest = (*without(how.args, option), *value.beside)
+        args = how.args if option in how.args else (*rest, option, *value.args)
+        folder = tmp_path / f"{mode}"
+        folder.mkdir()
+        names = option_data.build(folder, how.reads, value.variant)[: 1 if "baseline" in how.reads else None]
+        if premises := premises_of(folder, command, names, args):
+            break
+    every_output_has_its_sentences(command, outputs(folder, command, names, args))
+    without_it = premises_of(folder, command, names, rest).get("sentences", {})
+    told = set(premises["sentences"].values()) - set(without_it.values())
+    assert REQUESTS[command].options()[name].json.split(".")[1] in premises
+    values = args[args.index(option) + 1 :][:1]
+    assert premises["columns"].get(name) in values or any(each in said for said in told for each in (name, *values))
+
+
+@pytest.mark.parametrize("command", ["audit", "gate"])
+@pytest.mark.slow
+def test_an_option_that_is_no_attribute_is_named_by_every_output(tmp_path, monkeypatch, command):
+    monkeypatch.setitem(_SENTENCES, "toy", "A toy of {:g} was given (toy).")
+    for module in ("findings.tables", "gate.checks"):
+        monkeypatch.setattr(f"calibrant.{module}.options_of", lambda _: {"toy": 0.25})
+    found = outputs(tmp_path, command, option_data.build(tmp_path, "rows", ""), LIMIT)
+    every_output_has_its_sentences(command, found)
+    assert json.loads(found["JSON"])["toy"] == 0.25
+    assert all("A toy of 0.25 was given (toy)." in said for said in found.values())
 
 
 @pytest.mark.parametrize("command", ["audit", "gate"])
@@ -200,6 +237,7 @@ def test_the_table_of_values_has_every_field():
         "n_before": 12,
         "distinct": True,
         "complete": False,
+        "options": {"level": 0.07},
     }
     assert set(changed) == {each.name for each in fields(Premises)}
     needs = {
@@ -224,7 +262,8 @@ def test_the_table_of_values_has_every_field():
         plain, other = Premises(**before), Premises(**{**before, name: value})
         assert plain.entries != other.entries, name
         assert plain.sentences != other.sentences, name
-        assert plain.to_dict()[name] != other.to_dict()[name]
+        key = "level" if name == "options" else name  # of which each stands under its own name
+        assert plain.to_dict()[key] != other.to_dict()[key]
         json.dumps(other.to_dict())
 
 

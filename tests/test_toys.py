@@ -54,6 +54,13 @@ LEFT_OUT = {
         "\n",
         "an entry in docs/tests-one-by-one.md",
     ),
+    "promise of a test": (
+        "largest_gap_test",
+        "docs/which-test.md",
+        "`inference.largest_gap_test` | level exact",
+        "`inference.largest_gap_test` |",
+        "its promise, level exact, in docs/which-test.md",
+    ),
     "picture of a test": (
         "largest_gap_test",
         "docs/pictures/largest_gap_test.svg",
@@ -71,7 +78,7 @@ LEFT_OUT = {
         "its name in Method of recalibration/methods.py",
     ),
 }
-RECORDS = ("tests/ledger/record.json", "tests/numbers.json", "tests/papers/small")
+RECORDS = ("tests/ledger/record.json", "tests/numbers.json", "tests/papers/small", "docs/gallery.md prints")
 
 DRIVER = f"""
 import json, sys

@@ -167,7 +167,7 @@ RESULT = of(TestResult, "statistic", "pvalue", "reject", "level", "method")
 CALIBRATION_TEST = RESULT | of(
     CalibrationTestResult, "components", "leading", "region", "pooling", "premise", "impossible"
 )
-PREMISES = {**of(Premises), "sentences": {"*": "string"}}
+PREMISES = {**of(Premises, without=("options",)), "sentences": {"*": "string"}}
 
 AUDIT: dict[str, Any] = {
     "schema": "version",

@@ -3,8 +3,8 @@
 ``python tools/plain.py`` reads every page, the docstrings of public names and of their methods, the help of commands,
 and the messages of the code. It prints each sentence of more than 25 words, each turn that is hard to read, each word
 for which the glossary has another, and each page whose sentences have more than 15 words on average; so do all
-docstrings together, and all messages. It exits with 1 if there are any. ``--words`` prints how many words each part of
-the book has, and ``--words FOLDER`` how many that of another checkout has.
+docstrings together, and all messages. It exits with 1 if there are any. ``--words`` prints how many words somebody
+wrote in each part of the book, and ``--words FOLDER`` how many in that of another checkout.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -73,6 +73,12 @@ def part(page: Path, docs: Path = DOCS) -> str:
 def pages(of: str, docs: Path = DOCS) -> list[Path]:
     """The pages of one part."""
     return [page for page in sorted(docs.rglob("*.md")) if part(page, docs) == of]
+
+
+def words(text: str, lines: Collection[str]) -> int:
+    """How many words of a page somebody wrote: none that tools/tutorials.py prints, and none of a tool's `lines`."""
+    text = re.sub(r"(```(?:python|sh)\n.*?```)\n\n```text\n.*?```", r"\1", text, flags=re.DOTALL)
+    return sum(len(each.split()) for each in text.splitlines() if each not in lines)
 
 
 def prose(text: str) -> str:
@@ -185,10 +191,13 @@ def everything() -> list[str]:
 
 if __name__ == "__main__":
     if "--words" in sys.argv:
+        from registered import lines
+
+        written = lines()
         docs = Path(sys.argv[-1]) / "docs" if sys.argv[-1] != "--words" else DOCS
         for each in ("to read", "proofs", "measurements", "reference"):
-            print(f"{each}: {sum(len(page.read_text().split()) for page in pages(each, docs)):,} words")
+            print(f"{each}: {sum(words(page.read_text(), written) for page in pages(each, docs)):,} words")
         sys.exit()
-    lines = everything()
-    print("\n".join(lines) or "plain")
-    sys.exit(bool(lines))
+    found = everything()
+    print("\n".join(found) or "plain")
+    sys.exit(bool(found))

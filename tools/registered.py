@@ -81,7 +81,12 @@ def line(kind: Registered) -> str:
         return f"| `{estimator(kind).__name__}` | | | {kind.title} |"
     if isinstance(kind, Measure):
         return f"| `{kind.name}` | {kind.sentence.rstrip('.')} | | | |"
-    return f"| {kind.sentence.rstrip('.')} | `inference.{kind.name}` | level exact |"
+    return f"| {kind.sentence.rstrip('.')} | `inference.{kind.name}` | {kind.promise} |"
+
+
+def lines() -> set[str]:
+    """The lines that it writes into the tables of pages, which are no words of anybody."""
+    return {line(kind) for kind in every()}
 
 
 def estimator(kind: Map) -> Any:
@@ -174,9 +179,14 @@ def of_the_docs(kind: Measure | CalibrationTest, page: Path) -> Iterator[tuple[s
     yield f"a link to its picture in {where}", f"](pictures/{kind.name}.svg)" in text
     gallery = (page.parent / "gallery.md").read_text()
     yield "an entry of its name, with a question and a picture, in docs/gallery.md", f"\n### {kind.name}\n" in gallery
+    yield "its name in a list that docs/gallery.md prints", f"'{kind.name}'" in gallery
     yield "a picture in docs/pictures", (page.parent / "pictures" / f"{kind.name}.svg").exists()
     docstring = " ".join((function_of(kind).__doc__ or "").split())
     yield "a sentence of 20 to 200 characters that ends", 20 < len(kind.sentence) < 200 and kind.sentence[-1] == "."
+    if isinstance(kind, CalibrationTest):
+        promised = rf"`(inference\.)?{kind.name}`.*{re.escape(kind.promise)}"
+        which = (page.parent / "which-test.md").read_text()
+        yield f"its promise, {kind.promise}, in docs/which-test.md", re.search(promised, which) is not None
     if isinstance(kind, Measure):
         yield "a docstring that begins with its sentence", docstring.startswith(kind.sentence)
         yield "a docstring that names its source", kind.source in docstring
@@ -242,6 +252,8 @@ def write_records(registered: list[Registered]) -> None:
     """Compute the entries of records that are missing; a measure is in every audit, whose records are written anew."""
     lacking = {kind.name: faults_of(kind) for kind in registered}
     missing = " ".join(fault for each in lacking.values() for fault in each)
+    if "docs/gallery.md prints" in missing:
+        subprocess.run([sys.executable, "tools/tutorials.py", "docs/gallery.md"], cwd=ROOT, check=True)
     pages = [page for page in (*OF_MEASURES, *OF_TESTS) if f"small/{page}.md" in missing]
     if pages:
         subprocess.run([sys.executable, "-m", "tests.papers.small_pages", *pages], cwd=ROOT, check=True)

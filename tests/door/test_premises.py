@@ -1,11 +1,13 @@
 """Each premise in its words, where it is one."""
 
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 import pytest
 
-from calibrant.door.premises import Premises
+from calibrant.door.premises import _SENTENCES, Premises, options_of
+from calibrant.door.request import AuditRequest, option
 
 
 @pytest.mark.parametrize(
@@ -90,3 +92,23 @@ def test_the_label_of_an_event_is_as_json_has_it(label, plain):
 def test_rows_of_the_baseline_that_were_left_out_are_told(options, said):
     found = Premises(level=0.05, baseline="old.csv", **options)._excluded_baseline()
     assert found == (None if said is None else f"Of the baseline old.csv {said}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toy(AuditRequest):
+    """A request with an option that `Premises` has no attribute for."""
+
+    trim: float | None = option(None, "share", "Leave out predictions below this.", "premises.trim")
+
+
+def test_an_option_is_named_by_the_sentence_beside_it_where_it_was_given(monkeypatch):
+    monkeypatch.setitem(_SENTENCES, "trim", "Predictions below {:g} were left out (trim).")
+    assert options_of(Toy()) == options_of(Toy(level=0.1, unweighted=True)) == {}  # which are attributes
+    assert options_of(Toy(trim=0.25)) == {"trim": 0.25}
+    found = Premises(0.05, options={"trim": 0.25})
+    assert found.entries["trim"] == "Predictions below 0.25 were left out (trim)."
+    assert found.to_dict() == {
+        **Premises(0.05).to_dict(),
+        "trim": 0.25,
+        "sentences": {**Premises(0.05).entries, "trim": "Predictions below 0.25 were left out (trim)."},
+    }

@@ -91,7 +91,16 @@ def test_json_says_of_every_option_what_it_was_or_why_not(request_of):
         first, *rest = each.json.split(".")
         assert first in layout["properties"], name
         if first == "premises":
-            assert rest[0] in {field.name for field in fields(Premises)}, name
+            assert rest[0] in {field.name for field in fields(Premises)} or each.sentence is not None, name
+
+
+def test_a_sentence_is_of_a_premise_of_an_audit():
+    """Where `Premises` looks for it; and JSON has the value under the option's name."""
+    for request_of in REQUESTS.values():
+        told = {name: each for name, each in request_of.options().items() if each.sentence is not None}
+        assert told
+        assert all(each.sentence == AuditRequest.options()[name].sentence for name, each in told.items())
+        assert all(each.json == f"premises.{name}" for name, each in told.items())
 
 
 def test_every_check_is_there():

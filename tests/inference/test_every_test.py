@@ -60,11 +60,11 @@ def test_every_test_is_registered():
     assert {name for name in results if name.endswith("_test")} == {*TESTS, "grade_test"}  # which is of grades
 
 
-@pytest.mark.parametrize("missing", ["proof", "limits", "source"])
+@pytest.mark.parametrize("missing", ["proof", "limits", "promise", "source"])
 def test_a_test_without_its_texts_or_outside_the_room_is_refused(missing):
     def anything(): ...
 
-    texts = {"proof": "A.", "limits": "B.", "source": "C."}
+    texts = {"proof": "A.", "limits": "B.", "promise": "C", "source": "D."}
     with pytest.raises(ValueError, match=r"test anything: its module tests\.\S+ is not one of"):
         register_test(**texts, order=0)(anything)
     anything.__module__ = "calibrant.inference.testing.tcal"

@@ -5,13 +5,16 @@ from __future__ import annotations
 __all__ = ["Premises"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from calibrant.door.request import AuditRequest, Request
 from calibrant.door.values import ReadOnly, Result, counted, in_a_row
 
 _IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
+_SENTENCES = {name: each.sentence for name, each in AuditRequest.options().items() if each.sentence is not None}
+"""Of options that stand beside their sentence."""
 
 
 VARY = (
@@ -176,6 +179,8 @@ class Premises(Result):
         Whether sources were to be taken as distinct rows, equal or not.
     complete : bool
         Whether all that was left out is known: not of a sketch, which does not keep it.
+    options : mapping of str to object
+        Options that were given and have no attribute of their own here, by name; `to_dict` has each under its name.
 
     See Also
     --------
@@ -224,25 +229,27 @@ class Premises(Result):
     n_before: int = 0
     distinct: bool = False
     complete: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Keep the mapping from being written to."""
+        """Keep mappings from being written to."""
         object.__setattr__(self, "columns", ReadOnly(self.columns))
         object.__setattr__(self, "hints", ReadOnly(self.hints))
+        object.__setattr__(self, "options", ReadOnly(self.options))
 
     @property
     def entries(self) -> Mapping[str, str]:
         """A sentence for each premise, by its name."""
         sentences = {
             "loose_limit": self.loose_limit,
-            "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
+            "level": _sentence("level", self.level),
             "limit": self._limit(),
             "max_worse": self._max_worse(),
             "matching": self.matching,
             "independence": self._independence(),
             "batches": "No row is taken to be in two batches." if self.anytime else None,
             "grown": self._grown(),
-            "distinct": "Sources were taken as distinct rows, as was asked (distinct)." if self.distinct else None,
+            "distinct": _sentence("distinct", self.distinct),
             "perhaps_groups": self._perhaps_groups(),
             "perhaps_sampled": self._perhaps_sampled(),
             **self.hints,
@@ -251,8 +258,9 @@ class Premises(Result):
             "trials": self._trials() if self.trials else None,
             "trials_vary": VARY if self.trials_vary else None,
             "max_weight": self._max_weight(),
-            "unweighted": "Any column of weights was left out, as was asked (unweighted)." if self.unweighted else None,
-            "pos_label": None if self.pos_label is None else f"The event is the label {self.pos_label!s} (pos_label).",
+            "unweighted": _sentence("unweighted", self.unweighted),
+            "pos_label": _sentence("pos_label", self.pos_label),
+            **{name: _sentence(name, value) for name, value in self.options.items()},
             "excluded": f"{counted(self.n_excluded, 'bad row')} left out (exclude_bad)." if self.exclude_bad else None,
             "complete": None
             if self.complete
@@ -286,7 +294,8 @@ class Premises(Result):
         label = self.pos_label.item() if hasattr(self.pos_label, "item") else self.pos_label
         plain = label if label is None or isinstance(label, bool | int | float | str) else str(label)
         values: dict[str, Any] = Result.to_dict(self)
-        return {**values, "pos_label": plain, "sentences": dict(self.entries)}
+        options = values.pop("options")
+        return {**values, **options, "pos_label": plain, "sentences": dict(self.entries)}
 
     def _limit(self) -> str | None:
         if self.max_regret is not None:
@@ -403,6 +412,21 @@ class Premises(Result):
     def _column(self, argument: str, other: str | None = None) -> str:
         name = self.columns.get(other or argument, self.columns.get(argument))
         return (other or argument) if name is None else f"column {name}"
+
+
+def _sentence(name: str, value: Any) -> str | None:
+    """The sentence beside an option with this value; None where it was not given."""
+    return None if value is None or value is False else _SENTENCES[name].format(value)
+
+
+def options_of(request: Request) -> dict[str, Any]:
+    """Options with a sentence that were given, but those that `Premises` has as an attribute."""
+    own = {each.name for each in fields(Premises)}
+    return {
+        each.name: getattr(request, each.name)
+        for each in fields(request)
+        if each.name in _SENTENCES.keys() - own and getattr(request, each.name) != each.default
+    }
 
 
 class Claim(Result):

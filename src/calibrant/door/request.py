@@ -36,6 +36,7 @@ class Option:
     most: int | None = None
     command: Any = None  # the command line's default, where it is not Python's
     metavar: str | None = None  # what help calls the value
+    sentence: str | None = None  # of a premise: how every output names its value, which stands for {}
 
 
 def option(default: Any, kind: Kind, help: str | None, json: str, **more: Any) -> Any:
@@ -96,8 +97,20 @@ class Request:
     exclude_bad: bool = option(
         False, "flag", "Leave out rows with nulls, NaN, text or numbers out of range.", "premises.exclude_bad"
     )
-    unweighted: bool = option(False, "flag", "Leave the column of weights out.", "premises.unweighted")
-    pos_label: Any = option(None, "any", "Label of the event, if outcomes are two labels.", "premises.pos_label")
+    unweighted: bool = option(
+        False,
+        "flag",
+        "Leave the column of weights out.",
+        "premises.unweighted",
+        sentence="Any column of weights was left out, as was asked (unweighted).",
+    )
+    pos_label: Any = option(
+        None,
+        "any",
+        "Label of the event, if outcomes are two labels.",
+        "premises.pos_label",
+        sentence="The event is the label {!s} (pos_label).",
+    )
     filesystem: Any = option(
         None,
         "any",
@@ -109,6 +122,7 @@ class Request:
         "flag",
         "Count all rows as other ones, whatever they hold; the same file twice is refused all the same.",
         "premises.distinct",
+        sentence="Sources were taken as distinct rows, as was asked (distinct).",
     )
     explicit: frozenset[str] | None = None
     """Options that were given, of the command line even where they are as by default."""
@@ -262,6 +276,7 @@ class CalibrationRequest(Request):
         "share",
         "Probability of error allowed to each test, the population's bounds and the band.",
         "premises.level",
+        sentence="Each test, and each end of a bound, is wrong with probability at most {:g} (level).",
     )
     find: tuple[str, ...] = option(
         (),

@@ -193,6 +193,7 @@ class AuditRecord(Finding):
     exclude_bad: bool = False
     distinct: bool = False
     complete: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""
@@ -200,6 +201,7 @@ class AuditRecord(Finding):
         object.__setattr__(self, "tests", ReadOnly(self.tests))
         object.__setattr__(self, "columns", ReadOnly(self.columns))
         object.__setattr__(self, "hints", ReadOnly(self.hints))
+        object.__setattr__(self, "options", ReadOnly(self.options))
 
     @property
     def segments_tested(self) -> bool:

@@ -137,6 +137,8 @@ class Audit(AuditRecord):
         Whether files of equal contents were to be taken as other rows each.
     complete : bool
         Whether all that was left out is known: not of a sketch, which does not keep it.
+    options : mapping of str to object
+        Options of a table that every output names and that are no attribute here, by name, where they were given.
     road : str or None
         If rows were not read but summed: who summed them, and what that costs; else None.
 

@@ -16,6 +16,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.premises import options_of
 from calibrant.door.request import MAX_DEPTH, AuditRequest, CalibrationRequest, Listener, Request
 from calibrant.door.rows import Rows, read_units
 from calibrant.door.values import counted
@@ -115,9 +116,10 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     harness = is_harness_log(table, request.y_true, request.y_prob)
     request.refuse(*kinds_of(table, request.y_true, request.y_prob))
     classes = None if harness else table.choose_classes(request.y_prob)
+    options = options_of(request)
     if classes is not None:
         audit = _audit_of_classes(table, classes, request, listener)
-        return Audited(replace(audit, unweighted=request.unweighted, distinct=table.of_distinct))
+        return Audited(replace(audit, unweighted=request.unweighted, distinct=table.of_distinct, options=options))
     _check_columns(table, request)
     result = _audit_of_all(table, request, listener, harness, last)
     audit = replace(
@@ -126,6 +128,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         exclude_bad=request.exclude_bad,
         distinct=table.of_distinct,
         complete=table.has_rows,
+        options=options,
         perhaps_sampled=None if harness or request.horizon else result.audit.perhaps_sampled,
         refuse_fractions=request.beside("sampling_fractions"),
     )

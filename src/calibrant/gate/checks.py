@@ -17,7 +17,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity, identities
 from calibrant.door.overlap import find_overlap
-from calibrant.door.premises import LEAST_FOLLOWED, Premises
+from calibrant.door.premises import LEAST_FOLLOWED, Premises, options_of
 from calibrant.door.request import Listener
 from calibrant.door.rows import Rows, read_fractions
 from calibrant.door.values import counted
@@ -91,6 +91,7 @@ def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gate
         refuse_fractions=request.beside("sampling_fractions"),
         distinct=request.distinct or table.of_distinct,
         complete=table.has_rows,
+        options=options_of(request),
     )
     return Gated(table.name or "table", checks, replace(premises, **values))
 

@@ -19,6 +19,7 @@ from calibrant.resampling.redraw import redrawn_pvalue
 @register_test(
     proof="at one prediction events happen more or less often than predicted.",
     limits="detect faults that are spread over many predictions.",
+    promise="level exact",
     source="A toy.",
     order=1000,
 )

@@ -167,6 +167,7 @@ class CalibrationTestResult(TestResult):
 @register_test(
     proof="the predictions are miscalibrated.",
     limits="tell how far off they are.",
+    promise="level exact at any number of rows",
     source="J. Neyman, 1937; D. R. Cox, 1958; T-Cal.",
     order=10,
 )

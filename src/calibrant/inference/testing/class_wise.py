@@ -123,6 +123,7 @@ class ClassWiseResult(TestResult):
 @register_test(
     proof="which of up to thousands of classes have wrong probabilities.",
     limits="detect faults that cancel within each quarter of a class's variance.",
+    promise="exact tails, false-discovery rate",
     source="Benjamini and Yekutieli, 2001.",
     order=70,
     null="exact",
@@ -451,6 +452,7 @@ def most_involved(k: int, pairs: IntArray, pvalues: FloatArray, most: int) -> tu
 @register_test(
     proof="the vectors of class probabilities are miscalibrated.",
     limits="have much power with many classes.",
+    promise="level exact",
     source="D. Widmann et al., 2019; T-Cal, Section 2.",
     order=60,
     admits=(),

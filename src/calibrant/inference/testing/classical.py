@@ -48,6 +48,7 @@ class CoxResult(ClassicalResult):
 @register_test(
     proof="a line in the log-odds fits better than intercept 0 and slope 1.",
     limits="detect a fault that is no line in the log-odds.",
+    promise="level exact",
     source="D. R. Cox, 1958; T-Cal, Section 1.1.",
     order=80,
 )
@@ -143,6 +144,7 @@ def cox_test(
 @register_test(
     proof="the Brier score is larger or smaller than calibrated predictions would have.",
     limits="detect faults that leave the Brier score unchanged.",
+    promise="level exact",
     source="D. J. Spiegelhalter, 1986; T-Cal, Section 1.1.",
     order=110,
 )
@@ -271,6 +273,7 @@ class HosmerLemeshowResult(ClassicalResult):
 @register_test(
     proof="some tenth of the rows has more or fewer events than predicted.",
     limits="detect faults within a tenth.",
+    promise="level exact",
     source="Hosmer and Lemeshow, 1980; T-Cal, Section 1.1.",
     order=90,
 )
@@ -364,6 +367,7 @@ def _textbook_statistic(outcome: IntArray, prediction: FloatArray, n_bins: int) 
 @register_test(
     proof="at one of a few values of the predictions the event rate differs from it.",
     limits="say at which; have power where predictions hardly repeat.",
+    promise="level exact",
     source="R. G. Miller, 1962; T-Cal, Appendix B.4.",
     order=100,
 )

@@ -67,6 +67,7 @@ class DiscreteResult(TestResult):
 @register_test(
     proof="each value that it names has another event rate than predicted.",
     limits="pool neighbours: it has no power for many values with few rows each.",
+    promise="exact binomial, Holm",
     source="T-Cal, Appendix B.4.",
     order=130,
     null="exact",

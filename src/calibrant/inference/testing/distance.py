@@ -28,6 +28,7 @@ Error = Callable[[FloatArray, FloatArray], float]
 @register_test(
     proof="a smooth error this large is more than chance.",
     limits="detect fast oscillations, which are small in the smooth error too.",
+    promise="level exact",
     source="nearly-linear time, Sections 3.4 and 5; unifying theory, Section 7.",
     order=30,
 )
@@ -108,6 +109,7 @@ def smooth_calibration_test(
 @register_test(
     proof="a Laplace kernel error this large is more than chance.",
     limits="detect fast oscillations either.",
+    promise="level exact",
     source="unifying theory, Section 8; D. Widmann et al., 2019.",
     order=40,
 )
@@ -173,6 +175,7 @@ def kernel_calibration_test(
 @register_test(
     proof="a squared averaged two-bin error this large is more than chance.",
     limits="detect fast oscillations, which are small in every distance from calibration.",
+    promise="level exact",
     source="J. Hartline, L. Hu and Y. Wu, COLT 2026.",
     order=50,
 )
@@ -266,6 +269,7 @@ Form = Literal["kuiper", "kolmogorov-smirnov"]
 @register_test(
     proof="outcomes exceed the predictions, or fall short of them, over some range.",
     limits="detect faults that alternate too fast for the walk to climb.",
+    promise="level exact",
     source="Arrieta-Ibarra et al., JMLR 2022.",
     order=120,
 )

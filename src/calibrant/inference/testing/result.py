@@ -214,6 +214,8 @@ class CalibrationTest(Result):
         What a rejection proves.
     limits : str
         What it does not do.
+    promise : str
+        What holds of its level, and at how many rows.
     source : str
         Who defined it, and where.
     null : {"redrawn", "exact"}
@@ -234,6 +236,7 @@ class CalibrationTest(Result):
     call: Callable[..., Any]
     proof: str
     limits: str
+    promise: str
     source: str
     null: Null
     admits: tuple[str, ...]
@@ -258,6 +261,7 @@ def register_test(
     *,
     proof: str,
     limits: str,
+    promise: str,
     source: str,
     order: int,
     null: Null = "redrawn",
@@ -267,8 +271,9 @@ def register_test(
     """Enter the decorated public function in the list of tests, and return it unchanged; ValueError if a text lacks."""
 
     def enter(function: F) -> F:
-        entry = CalibrationTest(function.__name__, function, proof, limits, source, null, admits, order, of_classes)
-        _TESTS.enter(entry, function.__module__, proof=proof, limits=limits, source=source)
+        name = function.__name__
+        entry = CalibrationTest(name, function, proof, limits, promise, source, null, admits, order, of_classes)
+        _TESTS.enter(entry, function.__module__, proof=proof, limits=limits, promise=promise, source=source)
         return function
 
     return enter

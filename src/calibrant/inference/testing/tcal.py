@@ -44,6 +44,7 @@ Reduction = Literal["canonical", "top_label", "class_wise"]
 @register_test(
     proof="the predictions are miscalibrated, at any scale.",
     limits="show the direction of the fault.",
+    promise="level exact",
     source="T-Cal, Theorems 3 and 5, Remark 4.",
     order=20,
 )

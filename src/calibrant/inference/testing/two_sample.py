@@ -58,6 +58,7 @@ class TwoSampleResult(TestResult):
 @register_test(
     proof="the predictions are miscalibrated.",
     limits="have the power of tcal_test: half of the rows stand in for the labels.",
+    promise="level exact",
     source="T-Cal, Algorithm 3, Theorem 12, Appendix C.4.",
     order=140,
     admits=(),
