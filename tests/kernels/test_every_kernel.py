@@ -166,6 +166,7 @@ ARGUMENTS = {
         *in_block(m)[:4], 0, min(m, 1), out(min(m, 1)), ints([0] * min(m, 1)), ints([0] * min(m, 1))
     ),
     "blocks.count_open": lambda m: (ints([0] * m), *bins(0, m), ints([0]), 0, min(m, 1)),
+    "blocks.keys_in_turn": lambda m: (*in_block(m)[:4], out(min(m, 1) + 1)),
     "blocks.open_rows": lambda m: (
         *in_block(m), ints([0] * m), *bins(0, m), ints([0, m]), 0, min(m, 1), ints([0] * m), out(m), ints([0] * m)
     ),

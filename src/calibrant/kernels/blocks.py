@@ -171,6 +171,24 @@ def block_keys(total: FloatArray, start: FloatArray) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
+def keys_in_turn(
+    keys: UIntArray, v: FloatArray, outcome: FloatArray, weight: FloatArray, start: FloatArray
+) -> tuple[float, float, int, int]:
+    """As `block_sums` of all blocks, then `block_keys`; how many predictions are below, and equal, the one before."""
+    blocks = start.size - 1
+    total = np.empty(blocks)
+    falls = np.empty(blocks, np.int64)
+    ties = np.empty(blocks, np.int64)
+    block_sums(keys, v, outcome, weight, 0, blocks, total, falls, ties)
+    low, high = block_keys(total, start)
+    fall = tie = 0
+    for block in range(blocks):
+        fall += falls[block]
+        tie += ties[block]
+    return low, high, fall, tie
+
+
+@njit(cache=True, nogil=True)
 def describe(
     keys: UIntArray,
     v: FloatArray,

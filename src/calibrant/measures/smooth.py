@@ -164,6 +164,11 @@ _STRIDE = 1 << 11
 NO_KEYS = np.empty(0, np.uint64)
 
 
+def _alone(rows: int) -> bool:
+    """Whether one thread does it all."""
+    return processors() == 1 or rows < WORTH_A_THREAD
+
+
 def _one_number(column: FloatArray) -> FloatArray:
     """A column, or its one number where that is all of it."""
     return column if column.strides[0] else np.ascontiguousarray(column[:1])
@@ -177,12 +182,15 @@ class _Rows:
 
         self._columns, self._size = (keys, v, outcome, weight), max(keys.size, v.size)
         count = -(-self._size // blocks.BLOCK)
-        self._start, total = np.empty(count + 1), np.empty(count)
-        falls, ties = np.empty(count, np.int64), np.empty(count, np.int64)
-        in_blocks(lambda a, b: blocks.block_sums(*self._columns, a, b, total, falls, ties), count, work=self._size)
-        self._low, self._high = blocks.block_keys(total, self._start)
-        self._right = not falls.any() and math.isfinite(self._start[-1])
-        self.ties = int(ties.sum())
+        self._start = np.empty(count + 1)
+        if _alone(self._size):
+            self._low, self._high, falls, self.ties = blocks.keys_in_turn(*self._columns, self._start)
+        else:
+            total, fall, tie = np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
+            in_blocks(lambda a, b: blocks.block_sums(*self._columns, a, b, total, fall, tie), count, work=self._size)
+            self._low, self._high = blocks.block_keys(total, self._start)
+            falls, self.ties = int(fall.sum()), int(tie.sum())
+        self._right = falls == 0 and math.isfinite(self._start[-1])
 
     def error(self, bins: int | None = None) -> float | None:
         """Largest sum of (outcome - weight * v) * w(v); None where the pass by rows takes less time to find it."""
@@ -217,7 +225,7 @@ class _Rows:
         scale = (bins - 2) / (high - low)
         middle = int((float(start[-1]) - low) * scale) + 1
         eating: tuple[Any, ...] = mass, flag, since, until, when, where, eaten
-        if processors() == 1 or m < WORTH_A_THREAD:
+        if _alone(m):
             value, entries = blocks.sweep_in_turn(*self._columns, start, scale, middle, bin_of, *eating)
         else:
             value, entries = self._swept_by_two(scale, middle, bin_of, *eating)
@@ -242,7 +250,7 @@ class _Rows:
         np.cumsum(np.bincount(of, minlength=bins), out=segment[1:])
         cuts = (0, int(np.searchsorted(segment, rows // 2)), bins)
         log = when[:entries], where[:entries], eaten[:entries]
-        alone = processors() == 1 or m < WORTH_A_THREAD
+        alone = _alone(m)
         ranked = _in_ranks(row, key, jump, segment) if alone else ()
         parts = np.zeros(2)
 
@@ -253,7 +261,8 @@ class _Rows:
                     here = (of >= bounds[0]) & (of < bounds[1])
                     own = _in_ranks(row[here], key[here], jump[here], segment - segment[bounds[0]])
                 if own[0].size:
-                    parts[part] = blocks.replay(bin_of, since, until, *own, *log, middle, *bounds)
+                    everything: tuple[Any, ...] = *own, *log, middle, *bounds
+                    parts[part] = blocks.replay(bin_of, since, until, *everything)
 
         in_blocks(eat, 2, work=m)
         return max(value + float(parts[0] + parts[1]), 0.0)
