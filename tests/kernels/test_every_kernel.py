@@ -140,10 +140,6 @@ def ranked(m):
     return ints(range(m), np.uint32), ints(range(m), np.uint32)
 
 
-def bias(m):
-    return r(m + 2)
-
-
 def factor(m):
     return np.resize([0.3, 0.2, 0.1], (m + 2, 8))
 
@@ -243,18 +239,19 @@ ARGUMENTS = {
         u(m), state(m)[0], state(m)[1], sides(m), sides(m), 0.1, 0.1, 1e-3, 1e-4, 0.5, out(m + 2, 2)
     ),
     "lower.eliminate": lambda m: (
-        u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], 1e-13, out(m + 2, 8), out(m + 2, 2)
+        u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, out(m + 2, 8), out(m + 2, 2)
     ),
     "lower.substitute": lambda m: (factor(m), two(m + 2), out(m + 2, 3), out(m + 2, 2)),
     "lower.predict": lambda m: (
         u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, sides(m)[:, :3], two(m + 2)
     ),
     "lower.correct": lambda m: (
-        u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], sides(m)[:, :3], 0.1, factor(m),
-        ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)), out(m + 2, 2), out(m + 2, 2),
+        u(m), p(m + 2), p(m + 2), *state(m)[1:], sides(m)[:, :3], 0.1, factor(m), ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)),
+        out(m + 2, 2),
     ),
     "lower.change": lambda m: (
-        u(m), two(m + 2), *state(m)[1:], 1e-13, 0.1, sides(m)[:, :3], sides(m)[:, :3], two(m + 2), out(m + 2, 5)
+        u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, 0.1, sides(m)[:, :3], sides(m)[:, :3], two(m + 2),
+        out(m + 2, 5),
     ),
     "lower_lift.violations": lambda m: (v(m), two(m) + 0.2, u(m), out(m), out(m + 1), out(m + 1)),
     "pairs.fourier_power": lambda m: (v(m), r(m), 1.0, out(3)),
@@ -379,11 +376,10 @@ QUIET = {
     **{("lower.take", name): PROVED for name in ("u", "inverse")},
     ("lower.none_below_zero", "masses"): PROVED,
     **{("lower.longer", name): PROVED for name in ("u", "s", "z", "step", "dz")},
-    ("lower.eliminate", "bias"): PROVED,
     ("lower.substitute", "factor"): PROVED,
     **{("lower.predict", name): PROVED for name in ("p", "q", "predicted")},
-    **{("lower.correct", name): PROVED for name in ("bias", "factor")},
-    **{("lower.change", name): PROVED for name in ("rhs", "step")},
+    ("lower.correct", "factor"): PROVED,
+    **{("lower.change", name): PROVED for name in ("p", "q", "step")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},

@@ -140,8 +140,8 @@ class LowerProblem:
                 self._candidates = np.union1d(self._candidates, self._between(u, widest))
 
     def _lowered(self, n_nodes: int, room: kernel.Room) -> FloatArray | None:
-        """Room for the repair of steps that a few pairs block, where a right-hand side was; None where none is."""
-        return room[3] if n_nodes > _REPAIRED and not self._rough else None
+        """Room for the repair of steps that a few pairs block; None where none is."""
+        return room[-1] if n_nodes > _REPAIRED and not self._rough else None
 
     def _looks(self, n_nodes: int, stage: float) -> tuple[float, ...]:
         """Widths at which a solve on so many nodes is looked at before it is done."""
