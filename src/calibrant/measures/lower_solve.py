@@ -27,6 +27,7 @@ _OWN = 0.9  # a rough search starts with a stage of its own, this part of its to
 # for so many nodes or for one at least at every second prediction.
 _MANY, _HALF = 20_000, 0.5
 _ROUGH = 1e-5
+_HOPELESS = 1e3  # times as narrow as a large solve's, a bracket is not to be hoped for, and not looked at
 _LOOKED = 0.9  # of a stage's width: so many nodes are looked at there too, for the last digit costs many steps
 _WORTH = 4e-15  # the least gain worth having: more than the proofs' own rounding can cost
 _STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
@@ -102,13 +103,15 @@ class LowerProblem:
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
-            lost: tuple[FloatArray, ...] = ()
+            lost: tuple[FloatArray, ...]
             for aim in (*self._looks(u.size, stage), target):
-                del lost
+                lost = ()
                 room = kernel.room(u.size)
                 lowered = self._lowered(u.size, room)
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
                 del room, lowered  # the lifts need some too
+                if aim == _ROUGH > _HOPELESS * enough and u.size > _MANY:
+                    continue
                 lost = self._lift_potentials(u, x, centres)
                 lost += (self._lift_coupling(u, calibrated, stage / 2),)
                 if self.width <= enough:
