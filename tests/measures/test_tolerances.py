@@ -42,9 +42,10 @@ def test_what_a_solver_keeps_is_its_own(case, monkeypatch):
     problem = LowerProblem(v, p, q)
     monkeypatch.setattr(lower_solve.kernel, "solve", solve)
     problem.bracket(1e-14)
-    for best in (problem.u, problem.calibrated, problem.r):
+    for best in (problem.u, problem.calibrated, problem._best[1]):
         assert not any(np.shares_memory(best, each) for each in working)
     whole = np.array([0, v.size])
     cost = lift.lift_coupling(v, p, q, problem.u, problem.calibrated, whole, np.empty(1))
     assert cost == pytest.approx(problem.upper, abs=1e-15)
-    assert p @ problem.r[:, 0] + q @ problem.r[:, 1] == pytest.approx(problem.lower, abs=1e-13)
+    r = problem.potentials()
+    assert p @ r[:, 0] + q @ r[:, 1] == pytest.approx(problem.lower, abs=1e-13)

@@ -123,7 +123,8 @@ def _bracketed(masses: Masses, tol: float, *, rough: bool = False) -> LowerProbl
 
 
 def _potentials(solver: LowerProblem) -> Potentials:
-    return Potentials(solver.v, solver.r[:, 0].copy(), solver.r[:, 1].copy())
+    r = solver.potentials()
+    return Potentials(solver.v, r[:, 0].copy(), r[:, 1].copy())
 
 
 def _proved(
@@ -397,7 +398,7 @@ class FirstOrderProblem:
         start = LowerProblem(self.v, self.p, self.q)  # every prediction moved to its outcomes' mean
         self.u, self.calibrated = start.u, start.calibrated
         self.upper, self.lower, self.steps = start.upper, start.lower, 0
-        self.potentials = Potentials(self.v, start.r[:, 0], start.r[:, 1])
+        self.potentials = _potentials(start)
         self._targets = np.linspace(0.0, 1.0, math.ceil(4.0 / tol) + 1)
         self._enough = tol * (1.0 - 1e-9)  # the proofs round away from each other
         if self.upper - self.lower > self._enough:
