@@ -140,10 +140,6 @@ def ranked(m):
     return ints(range(m), np.uint32), ints(range(m), np.uint32)
 
 
-def bias(m):
-    return r(m + 2)
-
-
 def factor(m):
     return np.resize([0.3, 0.2, 0.1], (m + 2, 8))
 
@@ -240,6 +236,7 @@ ARGUMENTS = {
         u(m), p(m + 2), p(m + 2), two(m + 2), *state(m), sides(m)[:, :3], two(m + 2), sides(m), 0.1, 0.1, None, 1e-3,
         True, out(m + 2),
     ),
+    "lower_proof.carry": lambda m: (v(m), p(m), u(m), p(m + 2), 1.0, out(3, 2), out(2, m + 2)),
     "lower_proof.extended": lambda m: (v(m), r(m), v(m)),
     "lower_proof.largest_product": lambda m: (v(m), r(m), r(m)),
     "lower_lift.cell_masses": lambda m: (v(m), p(m), ints([0, m]), out(1), out(1)),
@@ -257,18 +254,19 @@ ARGUMENTS = {
         u(m), state(m)[0], state(m)[1], sides(m), sides(m), 0.1, 0.1, 1e-3, 1e-4, 0.5, out(m + 2, 2)
     ),
     "lower.eliminate": lambda m: (
-        u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], 1e-13, out(m + 2, 8), out(m + 2, 2)
+        u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, out(m + 2, 8), out(m + 2, 2)
     ),
     "lower.substitute": lambda m: (factor(m), two(m + 2), out(m + 2, 3), out(m + 2, 2)),
     "lower.predict": lambda m: (
         u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, sides(m)[:, :3], two(m + 2)
     ),
     "lower.correct": lambda m: (
-        u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], sides(m)[:, :3], 0.1, factor(m),
-        ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)), out(m + 2, 2), out(m + 2, 2),
+        u(m), p(m + 2), p(m + 2), *state(m)[1:], sides(m)[:, :3], 0.1, factor(m), ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)),
+        out(m + 2, 2),
     ),
     "lower.change": lambda m: (
-        u(m), two(m + 2), *state(m)[1:], 1e-13, 0.1, sides(m)[:, :3], sides(m)[:, :3], two(m + 2), out(m + 2, 5)
+        u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, 0.1, sides(m)[:, :3], sides(m)[:, :3], two(m + 2),
+        out(m + 2, 5),
     ),
     "lower_lift.violations": lambda m: (v(m), two(m) + 0.2, u(m), out(m), out(m + 1), out(m + 1)),
     "pairs.fourier_power": lambda m: (v(m), r(m), 1.0, out(3)),
@@ -399,17 +397,17 @@ QUIET = {
     **{("lower.take", name): PROVED for name in ("u", "inverse")},
     ("lower.none_below_zero", "masses"): PROVED,
     **{("lower.longer", name): PROVED for name in ("u", "s", "z", "step", "dz")},
-    ("lower.eliminate", "bias"): PROVED,
     ("lower.substitute", "factor"): PROVED,
     **{("lower.predict", name): PROVED for name in ("p", "q", "predicted")},
-    **{("lower.correct", name): PROVED for name in ("bias", "factor")},
-    **{("lower.change", name): PROVED for name in ("rhs", "step")},
+    ("lower.correct", "factor"): PROVED,
+    **{("lower.change", name): PROVED for name in ("p", "q", "step")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},
     **{("lower_lift.quantile_coupling", name): PROVED for name in ("v", "mass", "u", "target")},
     **{("lower_lift.violations", name): PROVED for name in ("v", "r", "u")},
     **{("lower_lift.split_cells", name): PROVED for name in ("v", "choice")},
+    ("lower_proof.carry", "target"): "whatever it is, the pieces are within the mass, and their sums are proved",
     **{("lower_proof.extended", name): REFUSED for name in ("nodes", "r")},
     **{("lower_proof.largest_product", name): REFUSED for name in ("places", "r0", "r1")},
     ("lower_lift.tied", "v"): REFUSED,

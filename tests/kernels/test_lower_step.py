@@ -38,14 +38,13 @@ def test_a_step_is_that_of_the_whole_matrix(n: int, seed: int, spread: float, ne
     z = 10.0 ** rng.uniform(spread, 0.0, (n, 5))
     z[-1, :4] = 0.0
     inverse = 1.0 / s
-    dz, factor, y, rhs, predicted, step, dx, _, bias = lower.room(n)
-    bias[:] = (1.0 - u) * q - u * p
+    dz, factor, y, predicted, step, dx, _, _ = lower.room(n)
     sides = _sides(u)
     matrix = sides.T @ ((z * inverse).ravel()[:, None] * sides) + PROXIMAL * np.eye(2 * n)
     used = np.ones((n, 5), dtype=bool)
     used[-1, :4] = False
 
-    ends = lower.eliminate(u, p, q, bias, z, inverse, PROXIMAL, factor, y)
+    ends = lower.eliminate(u, p, q, z, inverse, PROXIMAL, factor, y)
     lower.substitute(factor, y, predicted, dx)
     most, least, once, twice = lower.predict(u, p, q, z, inverse, PROXIMAL, predicted, dx)
     earned = np.column_stack([p, q]).ravel()
@@ -57,9 +56,9 @@ def test_a_step_is_that_of_the_whole_matrix(n: int, seed: int, spread: float, ne
     assert twice == pytest.approx(np.sum(s * z * w * w), rel=1e-6, abs=1e-6)
 
     centre = 0.1 * rng.random()
-    lower.correct(u, p, q, bias, z, inverse, predicted, centre, factor, ends, y, rhs)
+    lower.correct(u, p, q, z, inverse, predicted, centre, factor, ends, y)
     lower.substitute(factor, y, step, dx)
-    taken, given_up = lower.change(u, rhs, z, inverse, PROXIMAL, centre, predicted, step, dx, dz)
+    taken, given_up = lower.change(u, p, q, z, inverse, PROXIMAL, centre, predicted, step, dx, dz)
     aim = (centre * inverse - z * w * (1.0 - w)) * used
     move = np.linalg.solve(matrix, earned - sides.T @ aim.ravel())
     np.testing.assert_allclose(dx.ravel(), move, rtol=1e-6, atol=1e-6 * np.abs(move).max())

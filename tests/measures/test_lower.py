@@ -22,7 +22,16 @@ from calibrant.measures.lower import (
     pooled_by_cells,
     pooled_rows,
 )
-from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials, second_order
+from calibrant.measures.lower_check import (
+    Coupling,
+    Masses,
+    Potentials,
+    check_coupling,
+    check_potentials,
+    cost_of_carrying,
+    cost_of_coupling,
+    second_order,
+)
 from tests import exact
 from tests.oracles import lower as oracle
 from tests.strategies import examples, samples
@@ -328,6 +337,18 @@ def test_samples_merge():
     y_true = (rng.random(40) < 0.5) * 1.0
     merged = Sample.from_columns(y_true[:20], y_prob[:20]).merge(Sample.from_columns(y_true[20:], y_prob[20:]))
     np.testing.assert_array_equal(merged.prediction, Sample.from_columns(y_true, y_prob).prediction)
+
+
+@examples(300)
+@given(samples(), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
+def test_a_coupling_of_which_no_piece_is_kept_proves_the_same_to_the_last_bit(sample, places, seed):
+    y_true, y_prob, weight = sample
+    masses = Masses.of(Sample.from_columns(y_true, y_prob, weight))
+    rng = np.random.default_rng(seed)
+    calibrated = rng.exponential(size=len(places)) * rng.integers(0, 2, len(places))
+    ends = lower._at_ends(masses, np.sort(places), calibrated)
+    pieces = lower._coupling(masses, *ends)
+    assert cost_of_carrying(*ends, masses) == cost_of_coupling(pieces, masses)
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -9,6 +9,7 @@ from calibrant import InputError, lower_calibration_certificate
 from calibrant.door.sample import Sample
 from calibrant.measures import check_coupling, check_potentials
 from calibrant.measures.lower import SMALLEST, FirstOrderProblem, calibrated_masses
+from calibrant.measures.lower_check import Masses
 from tests.strategies import examples, samples
 
 
@@ -52,7 +53,8 @@ def test_steps_grow_like_one_over_epsilon():
     rng = np.random.default_rng(0)
     y_prob = rng.random(500)
     sample = Sample.from_columns((rng.random(500) < y_prob).astype(float), y_prob)
-    coarse, fine = FirstOrderProblem(sample, 0.1).steps, FirstOrderProblem(sample, 0.025).steps
+    masses = Masses.of(sample)
+    coarse, fine = FirstOrderProblem(masses, 0.1).steps, FirstOrderProblem(masses, 0.025).steps
     assert fine <= 8 * coarse + 64
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibrant.door.sample import Sample
 from calibrant.kernels import lower_lift as lift
 from calibrant.measures import lower_solve
-from calibrant.measures.lower_check import label_masses
+from calibrant.measures.lower_check import Masses
 from calibrant.measures.lower_solve import LowerProblem
 from tests.strategies import examples
 from tests.tolerances import hard_rows, wider
@@ -37,14 +37,15 @@ def test_what_a_solver_keeps_is_its_own(case, monkeypatch):
 
     real = lower_solve.kernel.solve
     y, v, weight = hard_rows(np.random.default_rng([78, case]))
-    sample = Sample.from_columns(np.round(y), v, weight)
-    p, q = label_masses(sample)
-    problem = LowerProblem(sample.prediction, p, q)
+    masses = Masses.of(Sample.from_columns(np.round(y), v, weight))
+    v, p, q = masses.prediction, masses.zeros, masses.ones
+    problem = LowerProblem(v, p, q)
     monkeypatch.setattr(lower_solve.kernel, "solve", solve)
     problem.bracket(1e-14)
-    for best in (problem.u, problem.calibrated, problem.r):
+    for best in (problem.u, problem.calibrated, problem._best[1]):
         assert not any(np.shares_memory(best, each) for each in working)
-    whole = np.array([0, sample.prediction.size])
-    cost = lift.lift_coupling(sample.prediction, p, q, problem.u, problem.calibrated, whole, np.empty(1))
+    whole = np.array([0, v.size])
+    cost = lift.lift_coupling(v, p, q, problem.u, problem.calibrated, whole, np.empty(1))
     assert cost == pytest.approx(problem.upper, abs=1e-15)
-    assert p @ problem.r[:, 0] + q @ problem.r[:, 1] == pytest.approx(problem.lower, abs=1e-13)
+    r = problem.potentials()
+    assert p @ r[:, 0] + q @ r[:, 1] == pytest.approx(problem.lower, abs=1e-13)

@@ -32,7 +32,7 @@ _COUNTED_ON = 0.35
 _TRUST = 40  # steps without halving the gap, after which none is repaired until it has
 
 State = tuple[FloatArray, FloatArray, FloatArray]
-Room = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+Room = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @njit(cache=True, nogil=True)
@@ -86,7 +86,7 @@ def start(u: FloatArray, x: FloatArray) -> State:
 
 def room(n: int) -> Room:
     """Room for the steps of a solve on so many nodes; what has done its work is written over by what comes after."""
-    memory = np.empty(19 * n)  # of one piece, so that all of it goes back when the solve is done
+    memory = np.empty(16 * n)  # of one piece, so that all of it goes back when the solve is done
 
     def columns(first: int, many: int) -> FloatArray:
         return memory[first * n : (first + many) * n].reshape(n, many)
@@ -95,12 +95,11 @@ def room(n: int) -> Room:
         columns(0, _SIDES),  # steps of the multipliers, where the matrix was
         columns(0, 8),  # the factored matrix
         columns(8, 2),  # its right-hand side, carried
-        columns(10, 2),  # the corrector's right-hand side
-        columns(12, 3),  # the predictor's rises of r0 and of r1 along the edge, and of the calibration row
-        columns(15, 3),  # the whole step's
+        columns(10, 3),  # the predictor's rises of r0 and of r1 along the edge, and of the calibration row
+        columns(13, 3),  # the whole step's
         columns(8, 2),  # steps of the potentials, each where its right-hand side was read
         columns(_SIDES, 1).reshape(n),  # calibrated masses, of the step at hand, where the matrix was
-        columns(18, 1).reshape(n),  # what a rise along the calibration row earns
+        columns(_SIDES + 1, 2),  # by how much a repair lowers potentials, where the matrix was
     )
 
 
@@ -160,29 +159,28 @@ def solve(
     """Solve on the nodes until the bracket of the node problem is no wider than target.
 
     x (K, 2) and its state are improved in place, and a solve to a finer target goes on from them; lam (K,) receives
-    the calibrated masses. lowered (K, 2) is room for steps that are repaired (`longer`); if None, all are taken
-    as they are, and what repairs them is not compiled.
+    the calibrated masses. lowered, the last of the room, is for steps that are repaired (`longer`); if None, all are
+    taken as they are, and what repairs them is not compiled.
     proximal is added to the diagonal of M: where the optimum leaves a potential free, rounding must not choose it. Its
     effect vanishes with the steps, so the solution is not biased. Returns upper and lower end of the node problem and
     the number of steps taken.
     """
     n = u.size
     s, z, inverse = state
-    dz, factor, y, rhs, predicted, step, dx, masses, bias = room
+    dz, factor, y, predicted, step, dx, masses, _ = room
     whole = False  # of the whole step, since a repaired one left flows that do not balance
     count = 5 * n - 4
     upper = np.inf
     lower = -np.inf
     gap = 0.0
     for k in range(n):
-        bias[k] = (1.0 - u[k]) * q[k] - u[k] * p[k]
         lam[k] = z[k, 4]
         for i in range(_SIDES):
             gap += s[k, i] * z[k, i]
     halved = np.inf  # the gap when it had last halved, and when that was
     since = 0
     for iteration in range(limit):
-        ends = eliminate(u, p, q, bias, z, inverse, proximal, factor, y)
+        ends = eliminate(u, p, q, z, inverse, proximal, factor, y)
         substitute(factor, y, predicted, dx)
         most, least, once, twice = predict(u, p, q, z, inverse, proximal, predicted, dx)
         primal = 1.0 / most
@@ -196,11 +194,11 @@ def solve(
         mu = gap / count
         ratio = max(0.0, ahead / gap)
         centre = mu * ratio * ratio * ratio
-        correct(u, p, q, bias, z, inverse, predicted, centre, factor, ends, y, rhs)
+        correct(u, p, q, z, inverse, predicted, centre, factor, ends, y)
         substitute(factor, y, step, dx)
         if not np.isfinite(dx[0, 0] + dx[n - 1, 0]):  # whatever is not finite spreads to an end
             break
-        taken, given = change(u, rhs, z, inverse, proximal, centre, predicted, step, dx, dz)
+        taken, given = change(u, p, q, z, inverse, proximal, centre, predicted, step, dx, dz)
         damp = max(0.9, 1.0 - max(mu, 1e-3))
         primal = min(1.0, damp / taken) if taken > damp else 1.0
         dual = min(1.0, damp / given) if given > damp else 1.0
@@ -317,10 +315,17 @@ def _joined(left: Matrix, right: Matrix, y0: float, across: float, y1: float, ot
     return (t, slope, delta), (y0, across)
 
 
+@njit(error_model="numpy")
+def _tilt(u: FloatArray, p: FloatArray, q: FloatArray, k: int) -> float:
+    """What a rise along the calibration row of a node earns."""
+    tilt: float = (1.0 - u[k]) * q[k] - u[k] * p[k]
+    return tilt
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def eliminate(
-    u: FloatArray, p: FloatArray, q: FloatArray, bias: FloatArray, z: FloatArray, inverse: FloatArray,
-    proximal: float, factor: FloatArray, y: FloatArray,
+    u: FloatArray, p: FloatArray, q: FloatArray, z: FloatArray, inverse: FloatArray, proximal: float,
+    factor: FloatArray, y: FloatArray,
 ) -> tuple[Matrix, Matrix]:  # fmt: skip
     """Factor the matrix and carry the right-hand side (p, q) to the middle; return what both ends bring there.
 
@@ -336,17 +341,17 @@ def eliminate(
         e0 = z[k, 0] * inverse[k, 0] + z[k, 1] * inverse[k, 1]
         e1 = z[k, 2] * inverse[k, 2] + z[k, 3] * inverse[k, 3]
         left = _factored(left, 1.0 - u[k], u[k], z[k, 4] * inverse[k, 4], e0, e1, proximal, factor, k)
-        y0, across = _carried(y0, across, 1.0 - u[k], p[k], q[k], bias[k], factor, y, k)
+        y0, across = _carried(y0, across, 1.0 - u[k], p[k], q[k], _tilt(u, p, q, k), factor, y, k)
         j = n - 1 - k
         if j > middle:
             e0 = z[j - 1, 0] * inverse[j - 1, 0] + z[j - 1, 1] * inverse[j - 1, 1]
             e1 = z[j - 1, 2] * inverse[j - 1, 2] + z[j - 1, 3] * inverse[j - 1, 3]
             right = _factored(right, u[j], 1.0 - u[j], z[j, 4] * inverse[j, 4], e1, e0, proximal, factor, j)
-            y1, other = _carried(y1, other, u[j], q[j], p[j], -bias[j], factor, y, j)
+            y1, other = _carried(y1, other, u[j], q[j], p[j], -_tilt(u, p, q, j), factor, y, j)
     k = middle
     both, (y0, across) = _joined(left, right, y0, across, y1, other)
     _factored(both, 1.0 - u[k], u[k], z[k, 4] * inverse[k, 4], 0.0, 0.0, proximal, factor, k)
-    _carried(y0, across, 1.0 - u[k], p[k], q[k], bias[k], factor, y, k)
+    _carried(y0, across, 1.0 - u[k], p[k], q[k], _tilt(u, p, q, k), factor, y, k)
     return left, right
 
 
@@ -368,46 +373,42 @@ def _flows(z: FloatArray, inverse: FloatArray, predicted: FloatArray, k: int, ce
 
 @njit(error_model="numpy")
 def _asked(
-    u: FloatArray, p: FloatArray, q: FloatArray, bias: FloatArray, z: FloatArray, inverse: FloatArray,
-    predicted: FloatArray, rhs: FloatArray, k: int, centre: float, gain0: float, gain1: float,
-) -> float:  # fmt: skip
-    """The corrector's right-hand side at a node, into rhs, and its tilt; gain is what its edges' flows bring."""
+    u: FloatArray, p: FloatArray, q: FloatArray, z: FloatArray, inverse: FloatArray, predicted: FloatArray, k: int,
+    centre: float, gain0: float, gain1: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """The corrector's right-hand side at a node, and its tilt; gain is what its edges' flows bring."""
     a1 = u[k]
     a0 = 1.0 - a1
     w = predicted[k, 2] * inverse[k, 4]
     c = centre * inverse[k, 4] - z[k, 4] * w * (1.0 - w)
-    rhs[k, 0] = p[k] - a0 * c + gain0
-    rhs[k, 1] = q[k] - a1 * c + gain1
-    tilt: float = bias[k] + a0 * gain1 - a1 * gain0
-    return tilt
+    return p[k] - a0 * c + gain0, q[k] - a1 * c + gain1, _tilt(u, p, q, k) + a0 * gain1 - a1 * gain0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def correct(
-    u: FloatArray, p: FloatArray, q: FloatArray, bias: FloatArray, z: FloatArray, inverse: FloatArray,
-    predicted: FloatArray, centre: float, factor: FloatArray, ends: tuple[Matrix, Matrix], y: FloatArray,
-    rhs: FloatArray,
+    u: FloatArray, p: FloatArray, q: FloatArray, z: FloatArray, inverse: FloatArray, predicted: FloatArray,
+    centre: float, factor: FloatArray, ends: tuple[Matrix, Matrix], y: FloatArray,
 ) -> None:  # fmt: skip
-    """Carry the corrector's right-hand side rhs (K, 2) to the middle."""
+    """Carry the corrector's right-hand side to the middle."""
     n = u.size
     middle = n // 2
     y0, across, flow0, flow1 = 0.0, 0.0, 0.0, 0.0
     y1, other, back0, back1 = 0.0, 0.0, 0.0, 0.0
     for k in range(middle):
         next0, next1 = _flows(z, inverse, predicted, k, centre)
-        tilt = _asked(u, p, q, bias, z, inverse, predicted, rhs, k, centre, next0 - flow0, next1 - flow1)
+        p0, q0, tilt = _asked(u, p, q, z, inverse, predicted, k, centre, next0 - flow0, next1 - flow1)
         flow0, flow1 = next0, next1
-        y0, across = _carried(y0, across, 1.0 - u[k], rhs[k, 0], rhs[k, 1], tilt, factor, y, k)
+        y0, across = _carried(y0, across, 1.0 - u[k], p0, q0, tilt, factor, y, k)
         j = n - 1 - k
         if j > middle:
             next0, next1 = _flows(z, inverse, predicted, j - 1, centre)
-            tilt = _asked(u, p, q, bias, z, inverse, predicted, rhs, j, centre, back0 - next0, back1 - next1)
+            p0, q0, tilt = _asked(u, p, q, z, inverse, predicted, j, centre, back0 - next0, back1 - next1)
             back0, back1 = next0, next1
-            y1, other = _carried(y1, other, u[j], rhs[j, 1], rhs[j, 0], -tilt, factor, y, j)
+            y1, other = _carried(y1, other, u[j], q0, p0, -tilt, factor, y, j)
     k = middle
-    tilt = _asked(u, p, q, bias, z, inverse, predicted, rhs, k, centre, back0 - flow0, back1 - flow1)
+    p0, q0, tilt = _asked(u, p, q, z, inverse, predicted, k, centre, back0 - flow0, back1 - flow1)
     _, (y0, across) = _joined(ends[0], ends[1], y0, across, y1, other)
-    _carried(y0, across, 1.0 - u[k], rhs[k, 0], rhs[k, 1], tilt, factor, y, k)
+    _carried(y0, across, 1.0 - u[k], p0, q0, tilt, factor, y, k)
 
 
 @njit(error_model="numpy")
@@ -513,7 +514,7 @@ def predict(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def change(
-    u: FloatArray, rhs: FloatArray, z: FloatArray, inverse: FloatArray, proximal: float, centre: float,
+    u: FloatArray, p: FloatArray, q: FloatArray, z: FloatArray, inverse: FloatArray, proximal: float, centre: float,
     predicted: FloatArray, step: FloatArray, dx: FloatArray, dz: FloatArray,
 ) -> tuple[float, float]:  # fmt: skip
     """Steps of the calibration rows, into step[:, 2], and of all multipliers; the largest part of a slack and of a
@@ -523,10 +524,15 @@ def change(
     given = 0.0
     flow0 = 0.0
     flow1 = 0.0
+    behind0 = 0.0
+    behind1 = 0.0
     for k in range(n):
         next0 = 0.0
         next1 = 0.0
+        ahead0 = 0.0
+        ahead1 = 0.0
         if k + 1 < n:
+            ahead0, ahead1 = _flows(z, inverse, predicted, k, centre)
             for b in range(2):
                 old = predicted[k, b]
                 new = step[k, b]
@@ -550,10 +556,13 @@ def change(
                 else:
                     next1 = z[k, up] * more - z[k, down] * less
         d = z[k, 4] * inverse[k, 4]
-        level = _level(u[k], d, proximal, rhs[k, 0], rhs[k, 1], dx[k, 0], dx[k, 1], next0, next1, flow0, flow1)
+        p0, q0, _ = _asked(u, p, q, z, inverse, predicted, k, centre, ahead0 - behind0, ahead1 - behind1)
+        level = _level(u[k], d, proximal, p0, q0, dx[k, 0], dx[k, 1], next0, next1, flow0, flow1)
         step[k, 2] = level
         flow0 = next0
         flow1 = next1
+        behind0 = ahead0
+        behind1 = ahead1
         w = predicted[k, 2] * inverse[k, 4]
         more = level * inverse[k, 4]
         rising = centre * inverse[k, 4] + z[k, 4] * (more - 1.0 - w * (1.0 - w))

@@ -1,10 +1,11 @@
-"""What potentials prove: their lowest Lipschitz extension, and how far it breaks the condition of the dual program."""
+"""What proves the lower distance: sums over a coupling; potentials, how they extend and by how much they break (D)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from calibrant.kernels.compiled import njit
+from calibrant.kernels.sums import add
 from calibrant.kernels.types import FloatArray
 
 
@@ -46,3 +47,48 @@ def largest_product(places: FloatArray, r0: FloatArray, r1: FloatArray) -> float
             if not value <= largest:  # true for NaN as well
                 largest = value
     return largest
+
+
+@njit(cache=True, nogil=True)
+def carry(
+    v: FloatArray, mass: FloatArray, u: FloatArray, target: FloatArray, outcome: float, sums: FloatArray,
+    amiss: FloatArray,
+) -> tuple[float, int]:  # fmt: skip
+    """Carry mass on v to target on u in order, as `lower_lift.quantile_coupling` does, and keep sums, not the pieces.
+
+    Compensated sums go on from what they hold: sums (3, 2) of mass * abs(u - v), of mass, and of abs(residual);
+    amiss (2, K) of the residual, mass * (outcome - u), at the first of equal u. Returns by how much what left every v
+    differs from its mass, and the number of pieces.
+    """
+    cost, cost_lost = sums[0, 0], sums[0, 1]
+    moved, moved_lost = sums[1, 0], sums[1, 1]
+    size, size_lost = sums[2, 0], sums[2, 1]
+    apart, apart_lost = 0.0, 0.0
+    n = 0
+    k = 0
+    group = 0
+    room = target[0]
+    for j in range(v.size):
+        left, left_lost = 0.0, 0.0
+        left_over = mass[j]
+        while left_over > 0.0:
+            while room <= 0.0 and k + 1 < u.size:
+                k += 1
+                room = target[k]
+                if u[k] != u[group]:
+                    group = k
+            piece = left_over if k + 1 == u.size else min(left_over, room)
+            residual = (outcome - u[k]) * piece
+            cost, cost_lost = add(cost, cost_lost, piece * abs(u[k] - v[j]))
+            moved, moved_lost = add(moved, moved_lost, piece)
+            size, size_lost = add(size, size_lost, abs(residual))
+            left, left_lost = add(left, left_lost, piece)
+            amiss[0, group], amiss[1, group] = add(amiss[0, group], amiss[1, group], residual)
+            n += 1
+            left_over -= piece
+            room -= piece
+        apart, apart_lost = add(apart, apart_lost, abs(left + left_lost - mass[j]))
+    sums[0, 0], sums[0, 1] = cost, cost_lost
+    sums[1, 0], sums[1, 1] = moved, moved_lost
+    sums[2, 0], sums[2, 1] = size, size_lost
+    return apart + apart_lost, n

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive
-from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.ends import at_most, rounded_down, rounded_up
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -26,7 +26,14 @@ from calibrant.door.values import Result
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
 from calibrant.kernels.cells import pool_rows
-from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, label_masses, value_of_potentials
+from calibrant.measures.lower_check import (
+    Coupling,
+    Masses,
+    Potentials,
+    cost_of_carrying,
+    cost_of_coupling,
+    value_of_potentials,
+)
 from calibrant.measures.lower_solve import LowerProblem
 from calibrant.measures.registry import register
 from calibrant.measures.smooth import witness_from_sample
@@ -79,22 +86,25 @@ class LowerCertificate(Result):
         return f"The lower distance from calibration is proved to be at least {low} and at most {high}{wide}."
 
 
-def _coupling(sample: Sample, u: FloatArray, calibrated: FloatArray) -> Coupling:
-    """Pieces of the monotone coupling of each outcome with calibrated masses at u, repaired at 0 and 1."""
-    masses = list(label_masses(sample))
-    scale, *rest = kernel.calibrated_scale(u, calibrated, *(float(mass.sum()) for mass in masses))
-    u = np.concatenate([[0.0], u, [1.0]])
+def _at_ends(masses: Masses, u: FloatArray, calibrated: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Places and calibrated masses that fit within the sample's, with the rest at 0 and 1."""
+    scale, *rest = kernel.calibrated_scale(u, calibrated, float(masses.zeros.sum()), float(masses.ones.sum()))
     calibrated = np.concatenate([rest[:1], scale * calibrated, rest[1:]])
+    return np.concatenate([[0.0], u, [1.0]]), calibrated
+
+
+def _coupling(masses: Masses, u: FloatArray, calibrated: FloatArray) -> Coupling:
+    """Pieces of the monotone coupling of each outcome with calibrated masses at u."""
     columns: tuple[list[FloatArray], ...] = ([], [], [], [])
-    for label in (0.0, 1.0):
-        mass, target = masses.pop(0), calibrated * (u if label else 1.0 - u)
+    for label, mass in ((0.0, masses.zeros), (1.0, masses.ones)):
+        target = calibrated * (u if label else 1.0 - u)
         size = u.size + mass.size
         left, right, moved = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-        n = lift.quantile_coupling(sample.prediction, mass, u, target, left, right, moved)
-        del mass, target
+        n = lift.quantile_coupling(masses.prediction, mass, u, target, left, right, moved)
+        del target
         columns[0].append(u[left[:n]])
         del left
-        columns[1].append(sample.prediction[right[:n]])
+        columns[1].append(masses.prediction[right[:n]])
         del right
         columns[2].append(np.full(n, label))
         columns[3].append(moved[:n].copy())
@@ -106,21 +116,22 @@ def _coupling(sample: Sample, u: FloatArray, calibrated: FloatArray) -> Coupling
     return Coupling(*joined)
 
 
-def _bracketed(sample: Sample, tol: float, *, rough: bool = False) -> LowerProblem:
-    problem = LowerProblem(sample.prediction, *label_masses(sample))
+def _bracketed(masses: Masses, tol: float, *, rough: bool = False) -> LowerProblem:
+    problem = LowerProblem(masses.prediction, masses.zeros, masses.ones)
     problem.bracket(max(tol - _PROOFS, tol / 2), rough=rough)
     return problem
 
 
 def _potentials(solver: LowerProblem) -> Potentials:
-    return Potentials(solver.v, solver.r[:, 0].copy(), solver.r[:, 1].copy())
+    r = solver.potentials()
+    return Potentials(solver.v, r[:, 0].copy(), r[:, 1].copy())
 
 
 def _proved(
-    sample: Sample, tol: float, solver: LowerProblem | FirstOrderProblem, potentials: Potentials
+    masses: Masses, tol: float, solver: LowerProblem | FirstOrderProblem, potentials: Potentials
 ) -> LowerCertificate:
-    coupling = _coupling(sample, solver.u, solver.calibrated)
-    lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
+    coupling = _coupling(masses, *_at_ends(masses, solver.u, solver.calibrated))
+    lower, upper = value_of_potentials(potentials, masses), cost_of_coupling(coupling, masses)
     return LowerCertificate(lower, upper, upper - lower <= tol, coupling, potentials)
 
 
@@ -130,11 +141,12 @@ def lower_certificate_from_sample(
     """Certificate of the lower distance of a sample; `rough` as for `LowerProblem.bracket`."""
     one_of(method, get_args(Method), "method")
     tol = positive(tol, "tol")
+    masses = Masses.of(sample)
     if method == "first-order":
-        played = FirstOrderProblem(sample, tol)
-        return _proved(sample, tol, played, played.potentials)
-    problem = _bracketed(sample, tol, rough=rough)
-    return _proved(sample, tol, problem, _potentials(problem))
+        played = FirstOrderProblem(masses, tol)
+        return _proved(masses, tol, played, played.potentials)
+    problem = _bracketed(masses, tol, rough=rough)
+    return _proved(masses, tol, problem, _potentials(problem))
 
 
 def audited_certificate(sample: Sample) -> LowerCertificate:
@@ -147,8 +159,8 @@ def audited_certificate(sample: Sample) -> LowerCertificate:
         return lower_certificate_from_sample(sample, tol=1e-9)
     coarse, moved = pooled_by_cells(sample, _CELLS)
     if coarse.n_distinct <= sample.n_distinct / 2 and moved <= _MANY / 4:
-        problem = _bracketed(coarse, _MANY - 2.0 * moved, rough=True)
-        certificate = _proved(sample, _MANY, problem, _potentials(problem))
+        problem = _bracketed(Masses.of(coarse), _MANY - 2.0 * moved, rough=True)
+        certificate = _proved(Masses.of(sample), _MANY, problem, _potentials(problem))
         if certificate.converged:
             return certificate
     return lower_certificate_from_sample(sample, tol=_MANY, rough=True)
@@ -191,21 +203,23 @@ def lower_distance_of_certificate(certificate: LowerCertificate, sample: Sample)
 
 
 def _upper_end(sample: Sample, tol: float, *, rough: bool = False) -> tuple[float, float]:
-    """The upper end of the bracket of `lower_certificate_from_sample`, and how far below it the distance may lie.
+    """The upper end of the bracket of `lower_certificate_from_sample`, and how far below it the distance may lie."""
+    lower, upper = _ends(Masses.of(sample), tol, rough=rough)
+    return _narrowed(lower, upper, upper - lower <= tol, sample)
+
+
+def _ends(masses: Masses, tol: float, *, rough: bool = False) -> tuple[float, float]:
+    """Both ends of the bracket of `lower_certificate_from_sample`.
 
     What proves one end goes before what proves the other is made.
     """
-    tol = positive(tol, "tol")
-    problem = _bracketed(sample, tol, rough=rough)
-    u, calibrated, potentials = problem.u, problem.calibrated, _potentials(problem)
+    problem = _bracketed(masses, tol, rough=rough)
+    u, calibrated = _at_ends(masses, problem.u, problem.calibrated)
+    potentials = _potentials(problem)
     del problem
-    lower = value_of_potentials(potentials, sample)
+    lower = value_of_potentials(potentials, masses)
     del potentials
-    coupling = _coupling(sample, u, calibrated)
-    del u, calibrated
-    upper = cost_of_coupling(coupling, sample)
-    del coupling
-    return _narrowed(lower, upper, upper - lower <= tol, sample)
+    return lower, cost_of_carrying(u, calibrated, masses)
 
 
 def _narrowed(lower: float, upper: float, converged: bool, sample: Sample) -> tuple[float, float]:
@@ -280,7 +294,12 @@ def lower_calibration_distance(
     >>> round(lower_calibration_distance([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]), 6)
     0.091944
     """
-    value, width = _upper_end(Sample.from_columns(y_true, y_prob, sample_weight), tol)
+    columns = read_columns(y_true, y_prob, sample_weight)
+    masses = Masses.of(Sample.of_arrays(*columns))  # no more of the sample is kept
+    lower, upper = _ends(masses, positive(tol, "tol"))
+    if upper - lower <= tol:
+        return upper
+    value, width = _narrowed(lower, upper, False, Sample.of_arrays(*columns))
     if width > tol:
         warnings.warn(
             f"the lower distance is within {at_most(width, 2)} below the number returned, not within tol={tol:g}; "
@@ -371,16 +390,15 @@ class FirstOrderProblem:
         Extragradient steps taken.
     """
 
-    def __init__(self, sample: Sample, tol: float) -> None:
+    def __init__(self, masses: Masses, tol: float) -> None:
         if not tol >= SMALLEST:
             raise InputError("tol", f"is {tol}; method='first-order' needs at least {SMALLEST}")
-        self.v = sample.prediction
-        self.p, self.q = label_masses(sample)
-        self._sample, self._tol = sample, tol
+        self.v, self.p, self.q = masses.prediction, masses.zeros, masses.ones
+        self._masses, self._tol = masses, tol
         start = LowerProblem(self.v, self.p, self.q)  # every prediction moved to its outcomes' mean
         self.u, self.calibrated = start.u, start.calibrated
         self.upper, self.lower, self.steps = start.upper, start.lower, 0
-        self.potentials = Potentials(self.v, start.r[:, 0], start.r[:, 1])
+        self.potentials = _potentials(start)
         self._targets = np.linspace(0.0, 1.0, math.ceil(4.0 / tol) + 1)
         self._enough = tol * (1.0 - 1e-9)  # the proofs round away from each other
         if self.upper - self.lower > self._enough:
@@ -424,7 +442,7 @@ class FirstOrderProblem:
         heights = [_cheapest(self._targets, price * (label - self._targets), self.v) for label in (0.0, 1.0)]
         finite = [np.where(m > 0.0, r, -np.inf) for m, r in zip((self.p, self.q), heights, strict=True)]
         potentials = Potentials(self.v, *finite)
-        lower = value_of_potentials(potentials, self._sample)
+        lower = value_of_potentials(potentials, self._masses)
         if lower > self.lower:
             self.lower, self.potentials = lower, potentials
 
@@ -580,7 +598,8 @@ def restricted_lower_distance(
     if allowed.size < 2 or allowed[0] != 0.0 or allowed[-1] != 1.0:
         raise InputError("values", "must hold 0 and 1: without them there may be no calibrated predictions")
     sample = Sample.from_columns(y_true, y_prob, sample_weight)
-    v, (p, q) = sample.prediction, label_masses(sample)
+    masses = Masses.of(sample)
+    v, p, q = masses.prediction, masses.zeros, masses.ones
     calibrated, least = _calibrated_masses(v, p, q, allowed)
     whole = np.array([0, v.size])
     cost = float(lift.lift_coupling(v, p, q, allowed, calibrated, whole, np.empty(1)))

@@ -81,24 +81,27 @@ class Potentials(Result):
         return f"Heights at {self.nodes.size:,} predictions, one function an outcome; they prove a distance from below."
 
 
-def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:
-    """Shares of the weight at every distinct prediction with outcome 0 and with outcome 1."""
-    return label_mass(sample, 0.0), label_mass(sample, 1.0)
+@dataclass(frozen=True, slots=True, eq=False)
+class Masses:
+    """What the lower distance is of: distinct predictions, and the shares of the weight there with either outcome."""
 
+    prediction: FloatArray  # (m,): strictly increasing, in [0, 1]
+    # zeros, ones: (m,), with outcome 0 and with outcome 1
+    zeros: FloatArray
+    ones: FloatArray
+    rounding: float  # more than their errors add up to: a division each for counts, some ten operations for weights
 
-def label_mass(sample: Sample, outcome: float) -> FloatArray:
-    """One of the two."""
-    mass = np.minimum(sample.weighted_outcome, sample.weight)
-    if outcome == 0.0:
-        np.subtract(sample.weight, mass, out=mass)
-    mass /= sample.total_weight
-    return mass
-
-
-def rounding_of_masses(sample: Sample) -> float:
-    """More than the masses' errors add up to: a division each for counts, some ten operations for weights."""
-    whole = sample.binary and sample.weight is sample.count
-    return UNIT if whole else 12.0 * UNIT + 8.0 * second_order(sample.n_rows)
+    @classmethod
+    def of(cls, sample: Sample) -> Masses:
+        """Masses of a sample, which need not be kept for them."""
+        ones = np.minimum(sample.weighted_outcome, sample.weight)
+        zeros = sample.weight - ones
+        total = sample.total_weight
+        zeros /= total
+        ones /= total
+        whole = sample.binary and sample.weight is sample.count
+        rounding = UNIT if whole else 12.0 * UNIT + 8.0 * second_order(sample.n_rows)
+        return cls(sample.prediction, zeros, ones, rounding)
 
 
 def second_order(n: int) -> float:
@@ -149,23 +152,24 @@ def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample
     0.1
     """
     columns = _columns("coupling", coupling.u, coupling.v, coupling.y, coupling.mass)
-    return cost_of_coupling(Coupling(*columns), Sample.from_columns(y_true, y_prob, sample_weight))
+    return cost_of_coupling(Coupling(*columns), Masses.of(Sample.from_columns(y_true, y_prob, sample_weight)))
 
 
-def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
+def cost_of_coupling(coupling: Coupling, masses: Masses) -> float:
     """Upper bound that the coupling proves on a sample, rounded up by more than its own arithmetic can have lost."""
     u, v, y, mass = coupling.u, coupling.v, coupling.y, coupling.mass
     if not (np.all((mass >= 0.0) & (mass < np.inf)) and np.all((u >= 0.0) & (u <= 1.0))):
         return float("inf")
     if not np.all((y == 0.0) | (y == 1.0)):
         return float("inf")
-    row = np.minimum(np.searchsorted(sample.prediction, v), sample.n_distinct - 1)
-    known = sample.prediction[row] == v
+    m = masses.prediction.size
+    row = np.minimum(np.searchsorted(masses.prediction, v), m - 1)
+    known = masses.prediction[row] == v
     differs = compensated_sum(mass[~known])
-    for label in (0.0, 1.0):
+    for label, due in ((0.0, masses.zeros), (1.0, masses.ones)):
         here = known & (y == label)
-        difference = labelled_sums(row[here], mass[here], sample.n_distinct)
-        difference -= label_mass(sample, label)
+        difference = labelled_sums(row[here], mass[here], m)
+        difference -= due
         differs += compensated_sum(np.abs(difference, out=difference))
         del here, difference
     del row, known
@@ -176,11 +180,33 @@ def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
     sums = grouped_sums(amiss[order], starts)
     del order, starts
     uncalibrated = compensated_sum(np.abs(sums, out=sums))
-    # Each number above is off by at most 2 or 3 units of what was summed for it (docs/lower.md).
-    scale = compensated_sum(mass) + 3.0 * compensated_sum(np.abs(amiss, out=amiss)) + 1.0
+    residual = compensated_sum(np.abs(amiss, out=amiss))
     del amiss, sums
     proved = coupling.cost + differs + uncalibrated
-    return proved + rounding_of_masses(sample) + UNIT * (scale + 8.0 * proved) + second_order(mass.size) * scale
+    return _rounded_up(proved, compensated_sum(mass), residual, mass.size, masses)
+
+
+def cost_of_carrying(u: FloatArray, calibrated: FloatArray, masses: Masses) -> float:
+    """`cost_of_coupling` of the monotone coupling with calibrated masses at increasing u, of which no piece is kept."""
+    sums, amiss = np.zeros((3, 2)), np.zeros((2, u.size))
+    differs, pieces = 0.0, 0
+    for outcome, mass in ((0.0, masses.zeros), (1.0, masses.ones)):
+        target = calibrated * (u if outcome else 1.0 - u)
+        apart, n = kernel.carry(masses.prediction, mass, u, target, outcome, sums, amiss)
+        differs += apart
+        pieces += n
+    del target
+    cost, moved, residual = (float(total + lost) for total, lost in sums)
+    amiss[0] += amiss[1]
+    proved = cost + differs + compensated_sum(np.abs(amiss[0], out=amiss[0]))
+    return _rounded_up(proved, moved, residual, pieces, masses)
+
+
+def _rounded_up(proved: float, moved: float, residual: float, pieces: int, masses: Masses) -> float:
+    """What a coupling proves, with the sums of its masses and of their residuals' sizes, each off by some units."""
+    # Each number is off by at most 2 or 3 units of what was summed for it (docs/lower.md).
+    scale = moved + 3.0 * residual + 1.0
+    return proved + masses.rounding + UNIT * (scale + 8.0 * proved) + second_order(pieces) * scale
 
 
 def check_potentials(
@@ -228,7 +254,7 @@ def check_potentials(
     0.08
     """
     columns = _columns("potentials", potentials.nodes, potentials.r0, potentials.r1)
-    return value_of_potentials(Potentials(*columns), Sample.from_columns(y_true, y_prob, sample_weight))
+    return value_of_potentials(Potentials(*columns), Masses.of(Sample.from_columns(y_true, y_prob, sample_weight)))
 
 
 def _columns(name: str, *columns: npt.ArrayLike) -> list[FloatArray]:
@@ -240,23 +266,22 @@ def _columns(name: str, *columns: npt.ArrayLike) -> list[FloatArray]:
     return read
 
 
-def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
+def value_of_potentials(potentials: Potentials, masses: Masses) -> float:
     """Lower bound that the potentials prove on a sample, rounded down by more than its own arithmetic can have lost."""
     below = np.all(potentials.r0 < np.inf) and np.all(potentials.r1 < np.inf)
     if not (below and potentials.nodes.size and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
         return 0.0
     nodes, known = _by_node(potentials)
     value = 0.0
-    for label, r in zip((0.0, 1.0), known, strict=True):
-        mass = label_mass(sample, label)
+    for mass, r in zip((masses.zeros, masses.ones), known, strict=True):
         met = mass > 0.0
-        value += compensated_dot(mass[met], kernel.extended(nodes, r, sample.prediction[met]))
-        del mass, met
+        value += compensated_dot(mass[met], kernel.extended(nodes, r, masses.prediction[met]))
+        del met
     places, heights = _everywhere(nodes, known)
     value -= max(0.0, kernel.largest_product(places, *heights))
     tallest = 1.0 + max(float(np.abs(height).max()) for height in heights)
-    n = sample.n_distinct + places.size
-    rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + second_order(n)) * tallest
+    n = masses.prediction.size + places.size
+    rounding = 28.0 * UNIT * tallest**2 + (masses.rounding + second_order(n)) * tallest
     return max(0.0, value - rounding)
 
 

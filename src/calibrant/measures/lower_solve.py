@@ -27,6 +27,7 @@ _OWN = 0.9  # a rough search starts with a stage of its own, this part of its to
 # for so many nodes or for one at least at every second prediction.
 _MANY, _HALF = 20_000, 0.5
 _ROUGH = 1e-5
+_HOPELESS = 1e3  # times as narrow as a large solve's, a bracket is not to be hoped for, and not looked at
 _LOOKED = 0.9  # of a stage's width: so many nodes are looked at there too, for the last digit costs many steps
 _WORTH = 4e-15  # the least gain worth having: more than the proofs' own rounding can cost
 _STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
@@ -44,17 +45,16 @@ class LowerProblem:
         The bracket they prove.
     u, calibrated : ndarray
         Nodes and calibrated masses of the best coupling.
-    r : ndarray of shape (m, 2)
-        The best potentials, at v.
     """
 
     def __init__(self, v: FloatArray, p: FloatArray, q: FloatArray) -> None:
         self.v, self.p, self.q = v, p, q
         self.lower = 0.0
-        self.r = np.zeros((v.size, 2))
-        if not (p.any() and q.any()):  # nothing is nearer than the end of the only outcome: the mean error proves it
-            self.r[:] = np.column_stack([v, v - 1.0]) if p.any() else np.column_stack([-v, 1.0 - v])
-            self.lower = max(0.0, dot(p, self.r[:, 0]) + dot(q, self.r[:, 1]))
+        self._best: tuple[FloatArray, FloatArray] | None = None  # nodes and potentials there, from which it is proved
+        if not (p.any() and q.any()):
+            r = self.potentials()
+            self.lower = max(0.0, dot(p, r[:, 0]) + dot(q, r[:, 1]))
+            del r
         self._cells = np.array([0, v.size])
         # Moving every prediction to its outcomes' mean costs the exact level-set error; it is best where that is 0.
         ties = _untied(v)
@@ -74,6 +74,19 @@ class LowerProblem:
     def width(self) -> float:
         """Width of the bracket."""
         return max(0.0, self.upper - self.lower)
+
+    def potentials(self) -> FloatArray:
+        """The best potentials at v, of shape (m, 2): lifted anew, for the nodes they come from are mostly fewer."""
+        v, p = self.v, self.p
+        if self._best is not None:
+            r = np.empty((v.size, 2))
+            lift.interpolate(v, p, self.q, *self._best, np.array([0, v.size]), np.empty(1), r)
+            r -= self._mend(r, self._best[0])[0]
+            return r
+        if p.any() and self.q.any():
+            return np.zeros((v.size, 2))
+        # Nothing is nearer than the end of the only outcome: the mean error proves it.
+        return np.column_stack([v, v - 1.0]) if p.any() else np.column_stack([-v, 1.0 - v])
 
     def bracket(self, tol: float, *, rough: bool = False) -> None:
         """Narrow the bracket to tol, or as far as double precision goes.
@@ -102,13 +115,15 @@ class LowerProblem:
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
-            lost: tuple[FloatArray, ...] = ()
+            lost: tuple[FloatArray, ...]
             for aim in (*self._looks(u.size, stage), target):
-                del lost
+                lost = ()
                 room = kernel.room(u.size)
                 lowered = self._lowered(u.size, room)
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
                 del room, lowered  # the lifts need some too
+                if aim == _ROUGH > _HOPELESS * enough and u.size > _MANY:
+                    continue
                 lost = self._lift_potentials(u, x, centres)
                 lost += (self._lift_coupling(u, calibrated, stage / 2),)
                 if self.width <= enough:
@@ -140,8 +155,8 @@ class LowerProblem:
                 self._candidates = np.union1d(self._candidates, self._between(u, widest))
 
     def _lowered(self, n_nodes: int, room: kernel.Room) -> FloatArray | None:
-        """Room for the repair of steps that a few pairs block, where a right-hand side was; None where none is."""
-        return room[3] if n_nodes > _REPAIRED and not self._rough else None
+        """Room for the repair of steps that a few pairs block; None where none is."""
+        return room[-1] if n_nodes > _REPAIRED and not self._rough else None
 
     def _looks(self, n_nodes: int, stage: float) -> tuple[float, ...]:
         """Widths at which a solve on so many nodes is looked at before it is done."""
@@ -214,9 +229,9 @@ class LowerProblem:
         self, u: FloatArray, x: FloatArray, centres: tuple[FloatArray, ...]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         zeros, ones, centre0, centre1 = centres
-        v, r = self.v, np.empty_like(self.r)
+        r = np.empty((self.v.size, 2))
         loss = np.empty(self._cells.size - 1)
-        lift.interpolate(v, self.p, self.q, u, x, self._cells, loss, r)
+        lift.interpolate(self.v, self.p, self.q, u, x, self._cells, loss, r)
         earned = np.interp(centre0, u, x[:, 0])
         earned *= zeros
         other = np.interp(centre1, u, x[:, 1])
@@ -224,17 +239,21 @@ class LowerProblem:
         earned += other
         loss += earned
         del earned, other
-        self._extend(r)
-        lowering, worst, where = np.empty(v.size), np.empty(u.size - 1), np.empty(u.size - 1)
-        lift.violations(v, r, u, lowering, worst, where)
-        lift.lower_and_straighten(v, lowering, r)
-        self._extend(r)
-        left = lift.violations(v, r, np.array([0.0, 1.0]), lowering, np.empty(1), np.empty(1))  # in whichever gap
+        left, worst, where = self._mend(r, u)
         value = dot(self.p, r[:, 0]) + dot(self.q, r[:, 1]) - left * float(self.p.sum() + self.q.sum())
         if value > self.lower + _WORTH:
-            r -= left
-            self.lower, self.r = value, r
+            self.lower, self._best = value, (u, x.copy())  # the solver goes on in its own
         return loss, worst, where
+
+    def _mend(self, r: FloatArray, u: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Make potentials at v feasible but for the fall that is returned; and where they were not, by gap of u."""
+        self._extend(r)
+        lowering, worst, where = np.empty(self.v.size), np.empty(u.size - 1), np.empty(u.size - 1)
+        lift.violations(self.v, r, u, lowering, worst, where)
+        lift.lower_and_straighten(self.v, lowering, r)
+        self._extend(r)
+        left = lift.violations(self.v, r, np.array([0.0, 1.0]), lowering, np.empty(1), np.empty(1))  # in whichever gap
+        return left, worst, where
 
     def _extend(self, r: FloatArray) -> None:
         for column, mass in enumerate((self.p, self.q)):
