@@ -63,6 +63,12 @@ def test_a_bound_that_needs_none_and_columns_of_none_are_not_told():
         assert word not in plain
 
 
+@pytest.mark.parametrize("label", [False, 0, "", "no"])
+def test_a_label_that_counts_as_false_is_named(label):
+    assert Premises(0.05, pos_label=label).entries["pos_label"] == f"The event is the label {label} (pos_label)."
+    assert "pos_label" not in Premises(0.05).entries
+
+
 @pytest.mark.parametrize(
     ("label", "plain"),
     [

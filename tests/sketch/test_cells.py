@@ -306,6 +306,15 @@ def test_whole_numbers_are_numbered_like_any_key(kind, data):
     assert [places[k] for k in numbers] == [(a.as_py(), b.as_py()) for a, b in rows]
 
 
+def test_near_numbers_that_are_not_there_are_no_combinations():
+    column = pa.array([0, 500] * 50)
+    numbering = sketch_groups.Numbering()
+    numbering.most = 1
+    assert numbering.numbers([column] * 3) is None  # two combinations of three columns, for one place
+    numbering.most = 2
+    assert numbering.numbers([column] * 3).tolist() == [0, 1] * 50
+
+
 def test_combinations_without_a_place_in_any_scan_are_too_many():
     def first(most, n_scans):
         numbering = sketch_groups.Numbering(n_scans)

@@ -13,8 +13,8 @@ from calibrant.door.values import ReadOnly, Result, counted, in_a_row
 
 _IMPORTANCE = "by importance, not as repeats or trials"
 _NAMED = 5  # columns that a sentence names
-_SENTENCES = {name: each.sentence for name, each in AuditRequest.options().items() if each.sentence is not None}
-"""Of options that stand beside their sentence."""
+_SENTENCES = {name: each for name, each in AuditRequest.options().items() if each.sentence is not None}
+"""Options that stand beside their sentence."""
 
 
 VARY = (
@@ -415,8 +415,10 @@ class Premises(Result):
 
 
 def _sentence(name: str, value: Any) -> str | None:
-    """The sentence beside an option with this value; None where it was not given."""
-    return None if value is None or value is False else _SENTENCES[name].format(value)
+    """The sentence beside an option with this value; None where it was not given. A label may be False."""
+    option = _SENTENCES[name]
+    given = value is not None and (option.kind != "flag" or value)
+    return str(option.sentence).format(value) if given else None
 
 
 def options_of(request: Request) -> dict[str, Any]:

@@ -271,7 +271,7 @@ class Numbering:
 
 
 def _coded(column: Any) -> tuple[Any, npt.NDArray[np.integer[Any]]]:
-    """Values of a key, each once, and which each row has; of whole numbers or days that lie near, all in between."""
+    """Values of a key, each once, and which each row has."""
     import pyarrow
 
     of_days = pyarrow.types.is_date32(column.type)
@@ -279,9 +279,12 @@ def _coded(column: Any) -> tuple[Any, npt.NDArray[np.integer[Any]]]:
         numbers: Any = np.from_dlpack(column.view(pyarrow.int32()) if of_days else column)
         least, span = int(numbers.min()), int(numbers.max()) - int(numbers.min()) + 1
         if span <= _NEAR:
-            values = pyarrow.array(range(least, least + span), pyarrow.int32() if of_days else column.type)
-            shift = numbers.min() if numbers.dtype.kind == "u" else np.int64(least)
-            return values.view(column.type), (numbers - shift).astype(np.int64)
+            local = (numbers - (numbers.min() if numbers.dtype.kind == "u" else np.int64(least))).astype(np.int64)
+            there = np.bincount(local, minlength=span) > 0
+            if not there.all():
+                local = (np.cumsum(there) - 1)[local]
+            values = [least + k for k in np.flatnonzero(there).tolist()]
+            return pyarrow.array(values, pyarrow.int32() if of_days else column.type).view(column.type), local
     coded = column.dictionary_encode(null_encoding="encode")
     index: Any = np.from_dlpack(coded.indices)
     return without_signs(coded.dictionary), index
