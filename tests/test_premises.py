@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from calibrant import CalibrationGate, audit_table, calibration_gate
 from calibrant.cli.app import app
 from calibrant.door.premises import _SENTENCES, Followed, Premises
-from calibrant.door.request import AuditRequest
+from calibrant.door.request import AuditRequest, Option
 from calibrant.gate.request import GateRequest
 from calibrant.inference import regret_bounds
 from calibrant.inference.bounds.tally import Tally, rows_to_decide
@@ -161,7 +161,9 @@ def test_an_option_among_the_premises_is_named_by_every_output(tmp_path, command
 @pytest.mark.parametrize("command", ["audit", "gate"])
 @pytest.mark.slow
 def test_an_option_that_is_no_attribute_is_named_by_every_output(tmp_path, monkeypatch, command):
-    monkeypatch.setitem(_SENTENCES, "toy", "A toy of {:g} was given (toy).")
+    monkeypatch.setitem(
+        _SENTENCES, "toy", Option("share", None, "premises.toy", sentence="A toy of {:g} was given (toy).")
+    )
     for module in ("findings.tables", "gate.checks"):
         monkeypatch.setattr(f"calibrant.{module}.options_of", lambda _: {"toy": 0.25})
     found = outputs(tmp_path, command, option_data.build(tmp_path, "rows", ""), LIMIT)

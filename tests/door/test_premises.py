@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calibrant.door.premises import _SENTENCES, Premises, options_of
-from calibrant.door.request import AuditRequest, option
+from calibrant.door.request import AuditRequest, Option, option
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,11 @@ class Toy(AuditRequest):
 
 
 def test_an_option_is_named_by_the_sentence_beside_it_where_it_was_given(monkeypatch):
-    monkeypatch.setitem(_SENTENCES, "trim", "Predictions below {:g} were left out (trim).")
+    monkeypatch.setitem(
+        _SENTENCES,
+        "trim",
+        Option("share", None, "premises.trim", sentence="Predictions below {:g} were left out (trim)."),
+    )
     assert options_of(Toy()) == options_of(Toy(level=0.1, unweighted=True)) == {}  # which are attributes
     assert options_of(Toy(trim=0.25)) == {"trim": 0.25}
     found = Premises(0.05, options={"trim": 0.25})
