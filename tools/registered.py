@@ -106,6 +106,16 @@ def measured(kind: Registered) -> str:
     return f"{name_of(kind)}.fit" if isinstance(kind, Map) else kind.name
 
 
+def memory() -> dict[str, Any]:
+    """The benchmark of memory, with all calls that it measures."""
+    return runpy.run_path(str(ROOT / "benchmarks" / "memory.py"))
+
+
+def calls_of(kind: Registered) -> list[str]:
+    """Its calls in the table of memory: alone, and of a measure with weights and event rates."""
+    return [name for name in memory()["CALLS"] if name.split(",")[0] == measured(kind)]
+
+
 def function_of(kind: Registered) -> Any:
     """What has its docstring."""
     if isinstance(kind, Map):
@@ -158,7 +168,9 @@ def wanted(kind: Registered, root: Path) -> Iterator[tuple[str, bool]]:
         yield f"a signature of the house: {'; '.join(wrong)}", not wrong
     yield f"in its docstring: {'; '.join(docstring)}", not docstring
     if not (isinstance(kind, Map) and kind.classes and kind.name != "temperature"):
-        yield f"a line in {MEMORY}", f"| `{measured(kind)}`" in (root / MEMORY).read_text()
+        page = (root / MEMORY).read_text()
+        for name in calls_of(kind):
+            yield f"a line in {MEMORY}, of `{name}`", f"| `{name}`" in page
     yield "an entry in tests/ledger/record.json", f'"{name} / plain"' in (root / "tests/ledger/record.json").read_text()
     if isinstance(kind, Measure):
         audits = json.loads((root / "tests/numbers.json").read_text())
@@ -243,9 +255,18 @@ def write(registered: list[Registered], root: Path = ROOT) -> None:
             drawing = runpy.run_path(str(ROOT / "tools" / "pictures" / "__main__.py"))
             drawing["save"](kind.name, drawing["pictures"]()[kind.name], root / "docs" / "pictures")
         if f"a line in {MEMORY}" in lacking:
-            row = runpy.run_path(str(ROOT / "benchmarks" / "memory.py"))["row"](measured(kind))
-            page = root / MEMORY
-            page.write_text(f"{page.read_text().rstrip()}\n{row}\n")
+            write_memory([name for name in calls_of(kind) if f"{MEMORY}, of `{name}`" in lacking], root / MEMORY)
+
+
+def write_memory(names: list[str], page: Path) -> None:
+    """Measure these calls, and put their lines into the table in the order of all."""
+    benchmark = memory()
+    head, mark, table = page.read_text().partition("| --- ")
+    first, *lines = (mark + table).rstrip().split("\n")
+    lines += map(benchmark["row"], names)
+    order = list(benchmark["CALLS"])
+    lines.sort(key=lambda line: order.index(line.split("`")[1]))
+    page.write_text("\n".join([head + first, *lines]) + "\n")
 
 
 def write_records(registered: list[Registered]) -> None:
