@@ -175,10 +175,10 @@ class Request:
         known = cls.options().get(name)
         return known.flags[0] if known is not None and known.flags else f"--{name.replace('_', '-')}"
 
-    def beside(self, name: str) -> tuple[str, ...]:
+    def beside(self, name: str, value: Any = True) -> tuple[str, ...]:
         """Options that were given and must be left out for this one to be taken, as the command line has them."""
         one = copy(self)
-        object.__setattr__(one, name, True)  # whatever its value, the modes are the same
+        object.__setattr__(one, name, value)  # whatever its value, the modes are the same
         modes, options = one.modes, self._given
         at_fault = [option for each in self.effects if each.mode in modes for option in each.options.split()]
         modes_of_it = [each.mode for each in self.effects if each.mode in modes and name in each.options.split()]

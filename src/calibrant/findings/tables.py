@@ -170,7 +170,7 @@ def _check_columns(table: Table, request: AuditRequest) -> None:
 def _naming_the_rest(table: Table, audit: Audit, request: AuditRequest) -> Audit:
     """The audit with the columns that could be searched and were not."""
     cannot = audit.rates or not table.has_rows or (request.groups and table.many)
-    if cannot or request.find == EVERY or request.beside("find"):
+    if cannot or request.find == EVERY or request.beside("find", EVERY):
         return audit
     used = {*audit.columns.values(), *request.keys}
     rest = tuple(name for name in table.columns if name not in used)
