@@ -129,6 +129,12 @@ def test_columns_of_event_rates_are_not_offered_to_a_search_that_would_refuse_th
     assert audit_table(FRAME[:200].assign(y_true=0.5), random_state=0).not_looked_at == ()
 
 
+def test_no_search_is_advised_that_an_option_refuses(monkeypatch):
+    assert audit_table(FRAME[:200], n_resamples=0).not_looked_at != ()
+    monkeypatch.setattr("calibrant.door.request.AuditRequest.beside", lambda *_: ("--trim",))
+    assert audit_table(FRAME[:200], n_resamples=0).not_looked_at == ()
+
+
 @pytest.mark.slow
 def test_where_a_segment_by_name_is_off_and_not_in_the_search_a_sentence_says_why():
     """They are the same segments, told as columns with their values by one and as words by the other."""
