@@ -169,8 +169,8 @@ def wanted(kind: Registered, root: Path) -> Iterator[tuple[str, bool]]:
     yield f"in its docstring: {'; '.join(docstring)}", not docstring
     if not (isinstance(kind, Map) and kind.classes and kind.name != "temperature"):
         page = (root / MEMORY).read_text()
-        for name in calls_of(kind):
-            yield f"a line in {MEMORY}, of `{name}`", f"| `{name}`" in page
+        for call in calls_of(kind):
+            yield f"a line in {MEMORY}, of `{call}`", f"| `{call}`" in page
     yield "an entry in tests/ledger/record.json", f'"{name} / plain"' in (root / "tests/ledger/record.json").read_text()
     if isinstance(kind, Measure):
         audits = json.loads((root / "tests/numbers.json").read_text())
