@@ -102,15 +102,15 @@ def beside(workers: int = 1) -> Iterator[Beside]:
         pool.shutdown(cancel_futures=True)
 
 
-def one_ahead(make: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-    """Yield what is made of each item, in order; a thread makes the next beside the caller's work.
+def one_ahead(make: Callable[[S], T], tasks: Iterable[S]) -> Iterator[T]:
+    """Yield what is made of each task, in order; a thread makes the next beside the caller's work.
 
     `make` must release the interpreter's lock.
     """
     with beside() as threads:
         ahead: Job[T] | None = None
-        for item in items:
-            job, ahead = ahead, threads.submit(make, item)
+        for task in tasks:
+            job, ahead = ahead, threads.submit(make, task)
             if job is not None:
                 yield job.result()
         if ahead is not None:
