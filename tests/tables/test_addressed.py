@@ -1,7 +1,6 @@
 """Rows of many are added up in one scan: the cells are those of a loop, of GROUP BY, and of any order of the rows."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from calibrant.tables.duckdb import group_relation
 from calibrant.tables.entry import OpenedDataset, OpenedFile, filesystem_of
 from calibrant.tables.identities import suspects
 from calibrant.tables.relations import scan
+from calibrant.tables.table import Grouping
 from tests.strategies import examples, samples
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -58,7 +58,7 @@ def test_cells_of_a_scan_are_those_of_a_loop(tmp_path_factory, rows):
     whole = bool(np.isin(y, (0.0, 1.0)).all())
     columns = {"y": y.astype(np.int8) if whole else y, "p": p} | ({} if w is None else {"w": w})
     table = opened(tmp_path_factory.mktemp("rows") / "rows.parquet", columns)
-    scanned = scan(*numbers_in(table, w is not None), (), GRID)
+    (scanned,) = scan(*numbers_in(table, w is not None), [Grouping((), GRID)])
     groups, wanted = scanned.groups(), cells_of(y, p, w)
     assert groups.index.tolist() == sorted(wanted)
     assert scanned.sums.heaviest == (None if w is None else w.max())
@@ -84,7 +84,7 @@ def test_a_bad_row_is_counted_by_its_fault(tmp_path, column, bad, weighted):
     held = {"y": [1.0] * 9, "p": [1.0] * 9, "w": [2.0] * 9}
     held[column][4] = bad
     table = opened(tmp_path / "rows.parquet", {name: pa.array(held[name], from_pandas=False) for name in held})
-    scanned = scan(*numbers_in(table, weighted), (), GRID)
+    (scanned,) = scan(*numbers_in(table, weighted), [Grouping((), GRID)])
     code = "ypw".index(column) * 2 + (1 if bad is None or math.isnan(bad) else 2)
     assert scanned.faults.nonzero()[0].tolist() == [code]
     assert scanned.groups().cells[0, 0] == 8
@@ -148,7 +148,8 @@ def test_segments_of_a_scan_are_those_of_a_group_by(tmp_path, by, names):
     numbers = table._numbers(relation, names)
     grouped = nw.from_native(group_relation(relation, numbers, by, 128), eager_only=True)
     wanted = in_order(good_groups(grouped, exclude_bad=False))
-    got = in_order(scan(relation, numbers, by, 128).groups())
+    (scanned,) = scan(relation, numbers, [Grouping(tuple(by), 128)])
+    got = in_order(scanned.groups())
     assert got.keys() == wanted.keys()
     for key, cell in wanted.items():
         assert got[key] == pytest.approx(cell, rel=1e-14, abs=1e-14)
@@ -246,21 +247,49 @@ def test_ends_are_told_of_floats_alone(tmp_path):
     assert "whole" not in found
 
 
-@pytest.mark.parametrize(
-    ("summed", "cells", "place", "scans", "grouped"),
-    [(False, 4096, True, 0, 0), (True, 4095, True, 0, 1), (True, 4096, True, 1, 0), (True, 4096, False, 1, 1)],
-)
-def test_many_cells_are_summed_by_one_scan_where_they_have_a_place(monkeypatch, summed, cells, place, scans, grouped):
-    asked, sums = [], object() if place else None
-    monkeypatch.setattr(scanning, "scan", lambda *_: asked.append("scan") or sums)
-    monkeypatch.setattr(scanning, "keep_groups_in_arrays", lambda _: asked.append("group"))
-    file = SimpleNamespace(summed=summed, _connection=None)
-    found = scanning.InDuckDB._scanned(file, None, {}, (), cells, "by")
-    assert (found, asked.count("scan"), asked.count("group")) == (
-        None if grouped or not summed else sums,
-        scans,
-        grouped,
-    )
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [{"y_true": "y"}, {"y_true": "y", "sample_weight": "w"}, {"y_true": "rate"}])
+def test_one_scan_makes_all_sums_that_will_be_asked_for(tmp_path, monkeypatch, names):
+    """The same as of scans of their own; keys that have no place in it are left to a GROUP BY."""
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    monkeypatch.setattr(scanning, "BATCH", 2048)
+    path, names = tmp_path / "rows.parquet", {**names, "y_prob": "p"}
+    groupings = [
+        Grouping((), GRID),
+        Grouping(("text", "flag"), 128),
+        Grouping(("day",), 1024),
+        Grouping(("day",), GRID),
+    ]
+    alone = [opened(path, keyed_rows(20_000)).groups(names, each.by, each.resolution) for each in groupings]
+    scans, grouped = [], []
+    monkeypatch.setattr(scanning, "scan", lambda *given: scans.append(1) or scan(*given))
+    monkeypatch.setattr(scanning, "group_relation", lambda *given: grouped.append(1) or group_relation(*given))
+    table = OpenedFile(path)
+    table.groupings = tuple(groupings[1:])
+    for each, wanted in zip(groupings, alone, strict=True):
+        got = in_order(table.groups(dict(reversed(names.items())), each.by, each.resolution))
+        wanted = in_order(wanted)
+        assert got.keys() == wanted.keys()
+        grouped_rows = each == groupings[-1]  # forty days of so many cells are too many
+        for key, cell in wanted.items():
+            assert got[key] == (pytest.approx(cell, rel=1e-14, abs=1e-14) if grouped_rows else cell)
+    assert (len(scans), len(grouped)) == (1, 1)
+    table.groups(names, (), GRID)
+    assert len(scans) == 2  # sums are given once, and not kept
+
+
+@pytest.mark.slow
+def test_a_fault_of_other_columns_is_told_to_who_asks_for_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    names = {"y_true": "y", "y_prob": "p"}
+    rows = {"y": [1, 0, 1], "p": [0.1, 0.2, 0.3], "list": [[1], [2], [3]], "far": pa.array([1, 2, 3]).cast(pa.int32())}
+    rows["far"] = pa.array([2**31 - 1, 0, 0], pa.int32()).cast(pa.date32())
+    for name in ("list", "far"):
+        table = opened(tmp_path / "rows.parquet", rows)
+        table.groupings = (Grouping((name,), 128),)
+        assert table.groups(names, (), GRID).cells[:, 0].tolist() == [1.0, 1.0, 1.0]
+        with pytest.raises(InputError, match=r"by: names (the|a) column"):
+            table.groups(names, (name,), 128)
 
 
 @pytest.mark.parametrize("many", [False, True])

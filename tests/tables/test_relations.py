@@ -17,7 +17,7 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import relations
 from calibrant.tables.entry import OpenedDataset, OpenedFile
 from calibrant.tables.relations import InDuckDB, of_file, scan
-from calibrant.tables.table import FINE, Table
+from calibrant.tables.table import FINE, Grouping, Table
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -83,7 +83,7 @@ def test_lots_are_the_segments_however_many_have_a_place_in_a_scan(tmp_path, mon
     monkeypatch.setattr(relations, "most_segments", lambda *_, **__: 2)
     several = in_lots(table, names)
     assert len(asked) == 2
-    monkeypatch.setattr(relations, "scan", lambda *_: None)
+    monkeypatch.setattr(relations, "scan", no_scan)
     grouped = in_lots(table, names)
     for lots in (one_scan, several, grouped):
         assert len(lots) == 4
@@ -97,7 +97,7 @@ def test_bad_rows_are_refused_or_left_out_with_the_segment_that_holds_no_others(
     table = opened(tmp_path, rows(p=(range(2, 40, 4), 7.0)))  # all of segment c
     table.distinct = True
     if not by_scan:
-        monkeypatch.setattr(relations, "scan", lambda *_: None)
+        monkeypatch.setattr(relations, "scan", no_scan)
 
     def found(**asked):
         return in_lots(table, **asked) if way == "lots" else [table.groups(NAMES, ["k"], GRID, **asked)]
@@ -118,6 +118,10 @@ def test_rows_of_which_none_is_good_are_refused(tmp_path, cells_of_a_segment):
         table.groups(NAMES, ["k"], cells_of_a_segment, exclude_bad=True)
 
 
+def no_scan(_relation, _numbers, groupings, _numbering=None):
+    return [None] * len(groupings)
+
+
 def relation_of(table, names=NAMES, by=()):
     relation = table._rows(list(names.values()), by)
     return relation, table._numbers(relation, names)
@@ -126,12 +130,14 @@ def relation_of(table, names=NAMES, by=()):
 def test_a_scan_gives_up_where_keys_have_no_place_or_no_number(tmp_path, monkeypatch):
     table = opened(tmp_path, rows())
     asked = relation_of(table, by=["k"])
-    assert len(scan(*asked, ["k"], GRID).keys) == 4
+    by_key = Grouping(("k",), GRID)
+    assert len(scan(*asked, [by_key])[0].keys) == 4
     monkeypatch.setattr(relations, "most_segments", lambda *_, **__: 3)
-    assert scan(*asked, ["k"], GRID) is None
-    assert scan(*asked, (), GRID).groups().cells[:, 0].sum() == 40
+    none, whole = scan(*asked, [by_key, Grouping((), GRID)])
+    assert none is None
+    assert whole.groups().cells[:, 0].sum() == 40
     numbering = Numbering(2)
-    part = scan(*asked, ["k"], GRID, "by", numbering)
+    (part,) = scan(*asked, [by_key], numbering)
     assert (len(part.keys), part.more) == (3, True)
     monkeypatch.undo()
 
@@ -139,14 +145,14 @@ def test_a_scan_gives_up_where_keys_have_no_place_or_no_number(tmp_path, monkeyp
         raise pa.ArrowNotImplementedError("no")
 
     monkeypatch.setattr(Numbering, "numbers", fails)
-    assert scan(*asked, ["k"], GRID) is None
+    assert scan(*asked, [by_key]) == [None]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rates_are_summed_by_weight_and_counted(tmp_path, weighted):
     names = {**NAMES, "sample_weight": "w"} if weighted else NAMES
     table = opened(tmp_path, rows(y=((3, 4), 0.25), p=((0, 1), None)))
-    scanned = scan(*relation_of(table, names), (), GRID)
+    (scanned,) = scan(*relation_of(table, names), [Grouping((), GRID)])
     count, ones, fractional, weight = scanned.groups().cells[:, :4].sum(axis=0)
     y, w = (table.arrays({"a": name})["a"][2:] for name in "yw")
     assert (count, ones, fractional) == (38, (y == 1.0).sum(), 2)

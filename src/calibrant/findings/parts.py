@@ -23,6 +23,7 @@ from calibrant.door.values import Results, counted
 from calibrant.findings.faults import OF_A_HORIZON, in_table, or_left_out, refuse_own_columns, roles_of
 from calibrant.segments.request import Search
 from calibrant.tables.columns import refuse_unspoken_weights
+from calibrant.tables.table import Grouping
 
 if TYPE_CHECKING:
     from calibrant.door.request import CalibrationRequest
@@ -32,6 +33,19 @@ if TYPE_CHECKING:
     from calibrant.segments.results import FoundSegments
     from calibrant.tables.frames import OpenedFrame
     from calibrant.tables.table import Columns, Table
+
+
+def groupings_of(request: AuditRequest) -> tuple[Grouping, ...]:
+    """The sums that the segments and periods of an audit are of."""
+    from calibrant.drift.periods import FINE
+    from calibrant.drift.periods import RESOLUTION as OF_PERIODS
+    from calibrant.segments.by_column import RESOLUTION
+
+    groupings = [Grouping(request.by, RESOLUTION)] if request.by else []
+    if request.drift is not None:
+        of_periods = (OF_PERIODS, *([] if request.reference is None else [FINE]))
+        groupings += [Grouping((request.drift,), resolution, "drift") for resolution in of_periods]
+    return tuple(groupings)
 
 
 def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listener) -> Audit:

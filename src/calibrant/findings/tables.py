@@ -110,6 +110,10 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     listener.stage("Reading")
     table.dependent = request.groups is not None
     table.row_keys = (*request.by, *([request.drift] if request.drift else []))
+    if request.by or request.drift:
+        from calibrant.findings.parts import groupings_of
+
+        table.groupings = groupings_of(request)
     if table.n_files > 1:
         listener.note(f"{table.n_files:,} files are read as one table.")
     say_lacking(table, (*request.by, *request.find), listener)
@@ -524,7 +528,8 @@ def audit_table(
 
     Notes
     -----
-    Cost: each file is opened and its dialect detected once; sums take one GROUP BY where the rows lie.
+    Cost: each file is opened and its dialect detected once; sums take one scan, or one GROUP BY,
+    where the rows lie.
 
     Examples
     --------

@@ -103,6 +103,7 @@ def read_opened(table: tables.Table, request: GateRequest, listener: Listener) -
     """The rows that the gate is of, and argument -> column."""
     table.dependent = request.groups is not None
     table.row_keys = request.by
+    table.groupings = (tables.Grouping(request.by, tables.FINE),) if request.by else ()
     read, names = _read(table, request, listener)
     say_lacking(table, (*request.by, *request.find), listener)
     if names and not is_harness_log(table, request.y_true, request.y_prob):

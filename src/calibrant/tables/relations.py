@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import IntArray, shown
+from calibrant.door.columns import FloatArray, IntArray, shown
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.overlap import Overlap, find_overlap, refuse, strongest
@@ -53,7 +53,7 @@ from calibrant.tables.folders import StampedFiles, folder_columns
 from calibrant.tables.formats.base import Format
 from calibrant.tables.identities import repeats
 from calibrant.tables.kinds import KeysOfFiles
-from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
+from calibrant.tables.table import BoolArray, Chosen, Grouping, RowsWithFeatures, Table
 
 if TYPE_CHECKING:
     from calibrant.door.request import AuditRequest
@@ -73,6 +73,7 @@ class InDuckDB(Table):
         self._within: tuple[int, int | None] | None = None
         self._begun: Overlap | None = None  # a file that begins with all rows of another
         self._found: list[tuple[str, Identity]] = []
+        self._ready: dict[tuple[Any, ...], Scanned | None] = {}  # sums that a scan made beside others
         self._connection = connect() if connection is None else connection
 
     def close(self) -> None:
@@ -292,18 +293,23 @@ class InDuckDB(Table):
         exclude_bad: bool = False,
         option: str = "by",
     ) -> Groups:
-        """Sums of cells by one scan, or of few rows and very many segments by one GROUP BY; never loaded."""
+        """Sums of cells by one scan, or of few rows and very many segments by one GROUP BY; never loaded.
+
+        The first scan makes those of `groupings` as well, and they are ready when they are asked for.
+        """
         import narwhals as nw
 
         self.require(by, option)
+        grouping, scanned = Grouping(tuple(by), resolution, option), None
         with self._explained():
             with nullcontext() if self._within else self._in_any_order():
-                relation, numbers = self._summable(names, by, option)
-                scanned = self._scanned(relation, numbers, by, resolution, option)
+                if self.summed:
+                    scanned = self._scanned_once(names, grouping, exclude_bad=exclude_bad)
                 if scanned is None:
+                    relation, numbers = self._summable(names, by, option)
                     cells = nw.from_native(group_relation(relation, numbers, by, resolution, option), eager_only=True)
-            if not exclude_bad and (scanned is None or scanned.n_bad):
-                self._refuse_bad(relation, names, numbers, cells if scanned is None else scanned.bad_rows)
+            if scanned is None and not exclude_bad:
+                self._refuse_bad(relation, names, numbers, cells)
         self._count_once(names)
         with of_file():
             if scanned is None:
@@ -312,6 +318,26 @@ class InDuckDB(Table):
             if groups is None:
                 raise InputError("file", f"{self.path!r} {no_rows(exclude_bad)}")
             return groups
+
+    def _scanned_once(self, names: Mapping[str, str], grouping: Grouping, *, exclude_bad: bool) -> Scanned | None:
+        """Sums of this grouping; the scan that makes them also makes those that will be asked for. None as `scan`."""
+        of = frozenset(names.items()), exclude_bad, self._within
+        if (grouping, *of) not in self._ready:
+            beside = () if self._within else tuple(each for each in self.groupings if each != grouping)
+            try:
+                relation, numbers = self._summable(names, _columns_of((grouping, *beside)), grouping.option)
+            except InputError:  # of one of those beside it, perhaps: who asks for it will be told
+                beside = ()
+                relation, numbers = self._summable(names, grouping.by, grouping.option)
+            each_scanned = scan(relation, numbers, (grouping, *beside))
+            scanned = each_scanned[0]
+            if not exclude_bad and scanned is not None and scanned.n_bad:
+                self._refuse_bad(relation, names, numbers, scanned.bad_rows)
+            self._ready |= {(each, *of): sums for each, sums in zip((grouping, *beside), each_scanned, strict=True)}
+        scanned = self._ready.pop((grouping, *of))
+        if scanned is None:
+            keep_groups_in_arrays(self._connection)
+        return scanned
 
     def in_lots(
         self, names: Mapping[str, str], by: Sequence[str], resolution: int, *, exclude_bad: bool = False
@@ -325,7 +351,7 @@ class InDuckDB(Table):
         while more:
             with self._explained():
                 relation, numbers = self._summable(names, by, "by")
-                scanned = scan(relation, numbers, by, resolution, "by", numbering)
+                (scanned,) = scan(relation, numbers, [Grouping(tuple(by), resolution)], numbering)
                 if scanned is not None and scanned.n_bad and not exclude_bad:
                     self._refuse_bad(relation, names, numbers, scanned.bad_rows)
             if scanned is None:
@@ -336,19 +362,6 @@ class InDuckDB(Table):
                 yield from scanned.each()
             more, scanned = scanned.more, None  # whose memory the next scan takes
             numbering.go_on()
-
-    def _scanned(
-        self, relation: Any, numbers: Mapping[str, str], by: Sequence[str], resolution: int, option: str
-    ) -> Scanned | None:
-        """Sums by one scan, where that is quicker than a GROUP BY: many cells of not too many segments."""
-        if not self.summed:
-            return None
-        if resolution >= MANY_CELLS:
-            scanned = scan(relation, numbers, by, resolution, option)
-            if scanned is not None:
-                return scanned
-        keep_groups_in_arrays(self._connection)
-        return None
 
     def _summable(self, names: Mapping[str, str], by: Sequence[str], option: str) -> tuple[Any, dict[str, str]]:
         """The rows to sum as a relation, and numbers in SQL."""
@@ -404,9 +417,8 @@ MOST_BYTES = 64_000_000
 """Memory of the sums that are kept at once; of sums of weights or rates, whose cells are larger, twice as much."""
 MOST_SCANS = 16
 """Scans that together take about the time of a GROUP BY."""
-MANY_CELLS = 4096
-"""Cells of a segment from which on a scan is quicker than a GROUP BY."""
 _ROLES = ("y_true", "y_prob", "sample_weight")
+_NO_WEIGHT, _OF_ONE = np.empty(0), np.empty(0, np.int32)
 
 
 @dataclass(slots=True)
@@ -454,59 +466,89 @@ class Scanned:
 
 
 def scan(
-    relation: Any,
-    numbers: Mapping[str, str],
-    by: Sequence[str],
-    resolution: int,
-    option: str = "by",
-    numbering: Numbering | None = None,
-) -> Scanned | None:
-    """Add up rows by cell within segments; `numbers` are DOUBLE expressions by argument.
+    relation: Any, numbers: Mapping[str, str], groupings: Sequence[Grouping], numbering: Numbering | None = None
+) -> list[Scanned | None]:
+    """Add up rows by cell within the segments of each grouping; `numbers` are DOUBLE expressions by argument.
 
-    Those of segments that `numbering` has no place for are left out. None where keys are such as Arrow does not
-    number, or where there are too many; the scan stops at the first of these.
+    Those of segments that `numbering` has no place for are left out. None for a grouping whose keys are such as Arrow
+    does not number, or are too many: the scan goes on without it, and stops where none is left.
     """
-    import pyarrow
-
-    refuse_nested(relation, by, option)
     columns = [f"{numbers[argument]} AS {argument}" for argument in _ROLES if argument in numbers]
-    columns += [f"{quoted(name)} AS _s{at}" for at, name in enumerate(by)]
+    place = {name: len(columns) + at for at, name in enumerate(_columns_of(groupings))}
+    columns += [f"{quoted(name)} AS _s{at}" for name, at in place.items()]
     rows = relation.project(", ".join(columns))
     weighted = "sample_weight" in numbers
     for rates in (weighted, True):
-        numbering = Numbering() if numbering is None else numbering
-        n_segments = most_segments(resolution, (1 + rates) * MOST_BYTES, weighted=rates) if by else 1
-        numbering.most = n_segments
-        sums: Counted | Weighed = (Weighed if rates else Counted)(n_segments, resolution)
-        faults = np.zeros(7, np.int64)
-        try:
-            added = _add_batches(rows, len(numbers), bool(by), numbering, sums, faults)
-        except pyarrow.ArrowNotImplementedError:
-            return None
-        if added is None:
-            return None
-        if added:
-            keys = plain(numbering.keys(len(by)), option)
-            import narwhals as nw
-
-            refuse_far(nw.from_native(keys, eager_only=True), option)
-            return Scanned(sums, faults, keys, numbering.more)
+        parts = []
+        for each in groupings:
+            n_segments = 1
+            if each.by:
+                n_segments = most_segments(each.resolution, (1 + rates) * MOST_BYTES, weighted=rates)
+            of = Numbering() if numbering is None else numbering
+            of.most = n_segments
+            sums: Counted | Weighed = (Weighed if rates else Counted)(n_segments, each.resolution)
+            parts.append(_Part([place[name] for name in each.by], of, sums, np.zeros(7, np.int64)))
+            try:
+                refuse_nested(relation, each.by, each.option)
+            except InputError:  # the GROUP BY tells whoever asks for them
+                parts[-1].given_up = True
+        if _add_batches(rows, len(numbers), parts):
+            return [part.scanned(each.option) for part, each in zip(parts, groupings, strict=True)]
     raise AssertionError
 
 
-def _add_batches(
-    rows: Any, n_numbers: int, several: bool, numbering: Numbering, sums: Counted | Weighed, faults: Any
-) -> bool | None:
-    """Whether all rows were added; not where an outcome is a rate and `sums` have no place for it; None as `scan`."""
-    none, of_one = np.empty(0), np.empty(0, np.int32)
+def _columns_of(groupings: Iterable[Grouping]) -> list[str]:
+    """The columns of them all, each once."""
+    return list(dict.fromkeys(name for each in groupings for name in each.by))
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """The sums of one grouping, while batches are added."""
+
+    places: list[int]  # of the columns of its keys in a batch
+    numbering: Numbering
+    sums: Counted | Weighed
+    faults: npt.NDArray[np.int64]
+    given_up: bool = False
+
+    def add(self, y: FloatArray, v: FloatArray, w: FloatArray, batch: Any) -> bool:
+        """Add rows, unless their keys have no number; False where an outcome is a rate that has no place."""
+        import pyarrow
+
+        of: npt.NDArray[np.int32] | None = _OF_ONE
+        if self.places:
+            try:
+                of = self.numbering.numbers([batch.column(at) for at in self.places])
+            except pyarrow.ArrowNotImplementedError:
+                of = None
+        self.given_up = of is None
+        return of is None or self.sums.add(y, v, w, of, self.faults)
+
+    def scanned(self, option: str) -> Scanned | None:
+        """The sums of all rows; None where they were given up, or hold keys that are refused."""
+        import narwhals as nw
+
+        if self.given_up:
+            return None
+        try:
+            keys = plain(self.numbering.keys(len(self.places)), option)
+            refuse_far(nw.from_native(keys, eager_only=True), option)
+        except InputError:  # as above
+            return None
+        return Scanned(self.sums, self.faults, keys, self.numbering.more)
+
+
+def _add_batches(rows: Any, n_numbers: int, parts: Sequence[_Part]) -> bool:
+    """Whether all rows were added; not where an outcome is a rate and the sums have no place for it."""
     with rows.to_arrow_reader(BATCH) as reader:
         for batch in reader:
             y, v, *weight = (_numbers(batch.column(at)) for at in range(n_numbers))
-            of = numbering.numbers(batch.columns[n_numbers:]) if several else of_one
-            if of is None:
-                return None
-            if not sums.add(y, v, weight[0] if weight else none, of, faults):
-                return False
+            for part in parts:
+                if not part.given_up and not part.add(y, v, weight[0] if weight else _NO_WEIGHT, batch):
+                    return False
+            if all(part.given_up for part in parts):
+                return True
     return True
 
 

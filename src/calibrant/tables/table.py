@@ -110,6 +110,15 @@ class RowsWithFeatures:
         return keys
 
 
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Columns whose combinations of values are segments, and the cells of predictions in each."""
+
+    by: tuple[str, ...]
+    resolution: int
+    option: str = "by"  # who named the columns
+
+
 class Values(NamedTuple):
     """The number of values of a column; rows with one; rows of each value, 0 where that differs; and all rows."""
 
@@ -128,6 +137,8 @@ class Table(ABC):
     dependent: bool = False
     # columns of segments and periods that are asked for: rows that differ there are other ones
     row_keys: tuple[str, ...] = ()
+    # sums that will be asked for: one scan can make them all
+    groupings: tuple[Grouping, ...] = ()
     has_rows: ClassVar[bool] = True  # whether it has columns of rows, and not sums alone
 
     @property
