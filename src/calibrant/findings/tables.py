@@ -110,6 +110,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     listener.stage("Reading")
     table.dependent = request.groups is not None
     table.row_keys = (*request.by, *([request.drift] if request.drift else []))
+    table.groupings = ()
     if request.by or request.drift:
         from calibrant.findings.parts import groupings_of
 
