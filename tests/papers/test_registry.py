@@ -33,7 +33,7 @@ def test_a_page_counts_the_processors_that_the_process_may_use(monkeypatch):
     assert registry.page("power", done).endswith("`calibrant reproduce power`; 2 s on 1 processor.\n")
 
 
-@pytest.mark.slow(always=True)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.experiments())
 def test_small_versions_write_what_is_recorded(name, data, tmp_path):
     done, text = small_pages.small(name, data)
