@@ -10,6 +10,7 @@ that is missing.
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import runpy
@@ -22,6 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "tools" / "pictures")]
 
+import plain  # noqa: E402
 import public_names  # noqa: E402
 from tests.test_docstrings import class_lacks, function_lacks  # noqa: E402
 from tests.test_signatures import RULES, offenders  # noqa: E402
@@ -167,6 +169,9 @@ def wanted(kind: Registered, root: Path) -> Iterator[tuple[str, bool]]:
         wrong = [fault for rule in RULES.values() for fault in offenders(rule, {name: function_of(kind)})]
         yield f"a signature of the house: {'; '.join(wrong)}", not wrong
     yield f"in its docstring: {'; '.join(docstring)}", not docstring
+    of_itself = estimator(kind) if isinstance(kind, Map) else function_of(kind)
+    long = plain.faults("", plain.running(inspect.getdoc(of_itself) or ""), average=False)
+    yield f"plain sentences in its docstring{''.join(long)}", not long
     if not (isinstance(kind, Map) and kind.classes and kind.name != "temperature"):
         page = (root / MEMORY).read_text()
         for call in calls_of(kind):
