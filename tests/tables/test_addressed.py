@@ -278,6 +278,25 @@ def test_one_scan_makes_all_sums_that_will_be_asked_for(tmp_path, monkeypatch, n
     assert len(scans) == 2  # sums are given once, and not kept
 
 
+def test_segments_of_a_scan_come_in_the_order_of_their_keys(tmp_path, monkeypatch):
+    """As GROUP BY has them, so that what is tied comes in one order whoever reads which rows first."""
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    rows = keyed_rows(2000)
+    for by in (("day",), ("text", "flag"), ("number",)):
+        keys = opened(tmp_path / "rows.parquet", rows).groups({"y_true": "y", "y_prob": "p"}, by, 128).keys.to_arrow()
+        assert keys.equals(keys.sort_by([(name, "ascending") for name in keys.column_names]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_keys", [12, 13, 17, 18, 40])
+def test_no_segment_of_rates_is_lost_whatever_number_has_a_place(tmp_path, monkeypatch, n_keys):
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    rows = {"k": np.arange(4000) % n_keys, "p": np.arange(4000) / 4000, "y": np.arange(4000) % 3 / 2.0}
+    lots = list(opened(tmp_path / "rows.parquet", rows).in_lots({"y_true": "y", "y_prob": "p"}, ["k"], GRID))
+    assert sorted(lot.keys["_s0"][0] for lot in lots) == list(range(n_keys))
+    assert sum(lot.cells[:, 0].sum() for lot in lots) == 4000
+
+
 @pytest.mark.slow
 def test_a_fault_of_other_columns_is_told_to_who_asks_for_them(tmp_path, monkeypatch):
     monkeypatch.setattr(OpenedFile, "summed", True)

@@ -222,10 +222,13 @@ class Numbering:
         """Whether there are combinations after those that have a place now."""
         return len(self._number) > self.first + self.most
 
+    def start(self, most: int) -> None:
+        """Give so many combinations a place, from `first` on, before rows are read."""
+        self.most, self._near = most, None
+
     def go_on(self) -> None:
-        """Give the next combinations a place."""
+        """Go on to the next combinations."""
         self.first += self.most
-        self._near = None
 
     def numbers(self, columns: Sequence[Any]) -> npt.NDArray[np.int32] | None:
         """Number of each row, counted from `first`, by its keys as Arrow; None where there are too many."""

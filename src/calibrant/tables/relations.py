@@ -333,7 +333,7 @@ class InDuckDB(Table):
             scanned = each_scanned[0]
             if not exclude_bad and scanned is not None and scanned.n_bad:
                 self._refuse_bad(relation, names, numbers, scanned.bad_rows)
-            self._ready |= {(each, *of): sums for each, sums in zip((grouping, *beside), each_scanned, strict=True)}
+            self._ready = {(each, *of): sums for each, sums in zip((grouping, *beside), each_scanned, strict=True)}
         scanned = self._ready.pop((grouping, *of))
         if scanned is None:
             keep_groups_in_arrays(self._connection)
@@ -453,8 +453,22 @@ class Scanned:
         if not index.size:
             return None
         check_sums(cells, self.sums.heaviest)
-        keys = self.keys.take(arrow_numbers(segment)) if self.keys.num_columns else _without_columns(index.size)
+        if not self.keys.num_columns:
+            return Groups(index, cells, nw.from_native(_without_columns(index.size), eager_only=True), self.n_bad)
+        if last is None:  # in the order of the keys; that in which they were met is another in each run
+            order = np.argsort(self._rank()[segment], kind="stable")
+            segment, index, cells = segment[order], index[order], cells[order]
+        keys = self.keys.take(arrow_numbers(segment))
         return Groups(index, cells, nw.from_native(keys, eager_only=True), self.n_bad)
+
+    def _rank(self) -> IntArray:
+        """Of each segment its place among all by their keys, as SQL sorts them."""
+        import pyarrow.compute as pc
+
+        ascending = [(name, "ascending") for name in self.keys.column_names]
+        rank = np.empty(len(self.keys), np.int64)
+        rank[np.from_dlpack(pc.sort_indices(self.keys, ascending))] = np.arange(rank.size)
+        return rank
 
     def each(self) -> Iterator[Groups]:
         """Cells of one segment after the other."""
@@ -485,7 +499,7 @@ def scan(
             if each.by:
                 n_segments = most_segments(each.resolution, (1 + rates) * MOST_BYTES, weighted=rates)
             of = Numbering() if numbering is None else numbering
-            of.most = n_segments
+            of.start(n_segments)
             sums: Counted | Weighed = (Weighed if rates else Counted)(n_segments, each.resolution)
             parts.append(_Part([place[name] for name in each.by], of, sums, np.zeros(7, np.int64)))
             try:
