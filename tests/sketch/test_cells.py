@@ -3,7 +3,9 @@
 from contextlib import nullcontext
 from fractions import Fraction
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from calibrant import CalibrationSketch, InputError
@@ -14,8 +16,12 @@ from calibrant.sketch.cells import (
     NATIVE_ROUNDING,
     UNIT,
     coarser,
+    numbers_of,
+    ranks_of,
     read_cells,
+    refuse_far,
     rounding_of_plain_sums,
+    told_apart,
 )
 
 COUNT, ONES, FRACTIONAL, WEIGHT, OUTCOME, SQUARED, OFFSET, OUTCOME_OFFSET, LOW, HIGH = range(10)
@@ -218,3 +224,205 @@ def test_sums_of_weights_far_from_one_are_refused(heaviest, refused):
     cells = table[table[:, sketching.COUNT] > 0.0]
     with pytest.raises(InputError, match="as its largest value; scale the weights") if refused else nullcontext():
         sketch_groups.check_sums(np.ascontiguousarray(cells[:, : len(sketch_groups.MEASURED)]), heaviest)
+
+
+@pytest.mark.slow
+def test_the_heaviest_row_is_known_where_rows_have_weights():
+    for w, heaviest in ((np.empty(0), None), (np.array([0.5, 3.0, 2.0]), 3.0)):
+        sums = sketch_groups.Weighed(1, 8)
+        assert sums.heaviest is None
+        sums.add(np.ones(3), np.full(3, 0.3), w, np.zeros(3, np.int32), np.zeros(7, np.int64))
+        assert sums.heaviest == heaviest
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_as_many_segments_as_their_cells_between_grid_points_have_room(weighted):
+    resolution = 64
+    of_a_cell = 8 * sketching.COLUMNS if weighted else 8 * 10  # four packed and six wide words
+    for n in (1, 2, 7):
+        room = n * resolution * of_a_cell
+        for more, most in ((-1, max(1, n - 1)), (0, n), (resolution * of_a_cell - 1, n)):
+            assert sketch_groups.most_segments(resolution, room + more, weighted=weighted) == most
+    assert sketch_groups.most_segments(resolution, 0, weighted=weighted) == 1
+
+
+def of_arrow(**columns):
+    return nw.from_native(pa.table(columns), eager_only=True)
+
+
+CODED = pa.array(["a", "b", "a"]).dictionary_encode()
+
+
+@pytest.mark.parametrize(
+    ("column", "wanted", "changed"),
+    [
+        (pa.array([1, 2, None]), [1, 2, None], False),
+        (pa.array(["a", None, "b"]), ["a", None, "b"], False),
+        (CODED, ["a", "b", "a"], False),
+        (pa.array([0.0, 0.5, 1.0]), [0.0, 0.5, 1.0], False),
+        (pa.array([-0.0, 0.5, None]), [0.0, 0.5, None], True),
+        (pa.array([np.nan, 0.5, None], from_pandas=False), [None, 0.5, None], True),
+        (pa.array([-0.0, -1.0, None], pa.float32()), [0.0, -1.0, None], True),
+        (pa.array([-0.0, np.nan, 1.0], from_pandas=False).dictionary_encode(), [0.0, None, 1.0], True),
+    ],
+    ids=["whole", "text", "coded", "plain", "signed", "nan", "short", "coded numbers"],
+)
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_keys_are_arrows_own_without_signs_of_zero(column, wanted, changed, in_chunks):
+    column = pa.chunked_array([column[:1], column[1:]]) if in_chunks else column
+    keys, may_merge = told_apart(of_arrow(key=column, other=pa.array([1, 2, 3])))
+    found = keys.to_native()
+    assert found["key"].to_pylist() == wanted
+    assert not any(np.signbit(each) for each in found["key"].to_pylist() if each == 0.0)
+    assert found["other"].to_pylist() == [1, 2, 3]
+    assert not pa.types.is_dictionary(found["key"].type)
+    assert may_merge == changed
+
+
+@pytest.mark.parametrize(
+    ("type_", "far"),
+    [
+        (pa.timestamp("s"), 2**40),
+        (pa.timestamp("s"), -(2**40)),
+        (pa.date32(), 2**30),
+        (pa.duration("s"), 2**60),
+        (pa.duration("s"), -(2**60)),
+        (pa.timestamp("s"), None),
+        (pa.date32(), None),
+        (pa.duration("s"), None),
+        (pa.int64(), None),
+    ],
+    ids=str,
+)
+def test_times_that_python_has_no_value_for_are_refused(type_, far):
+    column = pa.array([1, far or 2**10, 3], pa.int32() if pa.types.is_date32(type_) else pa.int64())
+    keys = of_arrow(place=pa.array(["a", "b", "c"]), key=column.cast(type_))
+    if far is None:
+        refuse_far(keys, "by")
+        return
+    with pytest.raises(InputError, match="outside the years 1 to 9999") as caught:
+        refuse_far(keys, "find")
+    assert (caught.value.argument, caught.value.allowed) == ("find", "write them as text or numbers")
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_values_are_ranked_in_their_order_and_combinations_numbered(in_chunks):
+    values = [2.5, None, -0.0, 0.0, np.nan, -3.0]
+    column, other = pa.array(values, from_pandas=False), pa.array(["x", "x", "y", "y", "x", None])
+    if in_chunks:
+        column, other = (pa.chunked_array([each[:2], each[2:]]) for each in (column, other))
+    assert ranks_of(of_arrow(key=column)).tolist() == [2, -1, 1, 1, -1, 0]
+    both = numbers_of(told_apart(of_arrow(key=column, other=other))[0])
+    combinations = [(2.5, "x"), (None, "x"), (0.0, "y"), (0.0, "y"), (None, "x"), (-3.0, None)]
+    assert len({*zip(both.tolist(), combinations, strict=True)}) == len({*combinations}) == len({*both.tolist()})
+    assert sorted({*both.tolist()}) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_good_rows_of_segments_are_in_the_cells_of_rows_one_by_one(weighted):
+    rng, resolution = np.random.default_rng(0), 8
+    v = np.r_[np.arange(9) / 8, rng.random(40), 0.0, 1.0]
+    y, segment = rng.integers(0, 2, v.size).astype(float), rng.integers(0, 2, v.size).astype(np.int32)
+    w = rng.uniform(0.5, 2.0, v.size) if weighted else np.empty(0)
+    sums = sketch_groups.Weighed(2, resolution)
+    sums.add(y, v, w, segment, np.zeros(7, np.int64))
+    of, number, cells = sums.cells(0, 2)
+    for each in (0, 1):
+        here = segment == each
+        table = np.zeros((2 * resolution + 1, sketching.COLUMNS))
+        sketching.add_rows(y[here], v[here], w[here] if weighted else w, resolution, table)
+        full = table[:, sketching.COUNT] > 0.0
+        assert number[of == each].tolist() == np.flatnonzero(full).tolist()
+        np.testing.assert_array_equal(cells[of == each], table[full][:, : len(sketch_groups.MEASURED)])
+
+
+def of_trials(trials, events):
+    """Cells with so many trials and events in all."""
+    cells = np.zeros((len(trials), HIGH + 1))
+    cells[:, COUNT], cells[:, WEIGHT], cells[:, OUTCOME], cells[:, FRACTIONAL] = 1.0, trials, events, 1.0
+    keys = nw.from_native(pa.table({"place": np.arange(len(trials))}), eager_only=True)
+    return sketch_groups.Groups(np.arange(len(trials)), cells, keys, 3).of_trials()
+
+
+def test_rows_of_trials_are_single_outcomes_and_no_trials_no_rows():
+    found = of_trials([10.0, 0.0, 4.0], [3.0 + 1e-9, 0.0, 4.0])
+    assert found.index.tolist() == [0, 2]
+    assert found.keys["place"].to_list() == [0, 2]
+    assert found.n_excluded == 3
+    wanted = {COUNT: [10, 4], WEIGHT: [10, 4], SQUARED: [10, 4], ONES: [3, 4], OUTCOME: [3, 4], FRACTIONAL: [0, 0]}
+    for column, values in wanted.items():
+        assert found.cells[:, column].tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("trials", "events", "argument"),
+    [
+        (2.5, 1.0, "trials"),
+        (10.0, 3.5, "y_true"),
+        (10.0, 1e-6, None),
+        (10.0, 1.1e-6, "y_true"),
+        (1e7, 0.9e-5, None),
+        (1e7, 1.1e-5, "y_true"),
+    ],
+)
+def test_events_may_miss_a_whole_number_by_a_millionth_and_by_rounding(trials, events, argument):
+    if argument is None:
+        assert of_trials([trials], [events]).cells[0, ONES] == 0.0
+        return
+    with pytest.raises(InputError) as caught:
+        of_trials([trials], [events])
+    assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    ("codes", "counts", "first", "argument", "row", "said"),
+    [
+        ([-2], [3], None, "y_true", None, "3 rows are outside [0, 1]"),
+        ([-2, -2, 4], [2, 1, 9], None, "y_true", None, "3 rows are outside [0, 1]"),
+        ([-3, 0], [1, 9], (7, "null", True), "y_prob", 7, "1 row is null or NaN; it is null"),
+        (
+            [-6, -6],
+            [1, 1],
+            (0, "-1.0", False),
+            "sample_weight",
+            0,
+            "2 rows are negative or infinite; the first is -1.0",
+        ),
+        (
+            [-1, -2],
+            [2, 1],
+            (5, "1.5", False),
+            "y_true",
+            5,
+            "1 row is outside [0, 1]; it is 1.5; y_true: 2 rows are null or NaN",
+        ),
+        (
+            [-4, -2, -1],
+            [4, 2, 1],
+            (5, "None", True),
+            "y_true",
+            5,
+            "1 row is null or NaN; it is None; y_true: 2 rows are outside [0, 1]; y_prob: 4 rows are outside [0, 1]",
+        ),
+    ],
+)
+def test_bad_rows_are_counted_by_their_fault_that_of_the_first_one_first(codes, counts, first, argument, row, said):
+    cells = nw.from_native(pa.table({"_cell": codes, "count": counts}), eager_only=True)
+    asked = []
+    with pytest.raises(InputError) as caught:
+        sketch_groups.refuse_bad_rows(cells, None if first is None else lambda name: asked.append(name) or first)
+    assert (caught.value.argument, caught.value.row, caught.value.problem) == (argument, row, said)
+    assert asked == ([] if first is None else [argument])
+
+
+def test_no_bad_rows_are_not_refused():
+    sketch_groups.refuse_bad_rows(nw.from_native(pa.table({"_cell": [0, 5], "count": [1, 2]}), eager_only=True))
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_nulls_of_dictionaries_are_a_value_like_any_other(in_chunks):
+    column = pa.array(["a", None, "b", None, "a"]).dictionary_encode()
+    column = pa.chunked_array([column[:2], column[2:]]) if in_chunks else column
+    keys = nw.from_native(pa.table({"g": column, "h": column}), eager_only=True)
+    numbers = numbers_of(keys)
+    assert [numbers[0] == numbers[4], numbers[1] == numbers[3], len(set(numbers.tolist()))] == [True, True, 3]
