@@ -30,7 +30,7 @@ def batches(draw):
 def in_arrow(types, rows):
     columns = zip(*rows, strict=True)
     return [
-        pa.array([None if each is None else str(each) for each in column])
+        pa.array([None if each is None else str(each) for each in column], of)
         if of == pa.string()
         else pa.array(column, pa.int32() if of == pa.date32() else of).view(of)
         for of, column in zip(types, columns, strict=True)
