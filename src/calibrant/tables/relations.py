@@ -501,7 +501,7 @@ def scan(
             of = Numbering() if numbering is None else numbering
             of.start(n_segments)
             sums: Counted | Weighed = (Weighed if rates else Counted)(n_segments, each.resolution)
-            parts.append(_Part([place[name] for name in each.by], of, sums, np.zeros(7, np.int64)))
+            parts.append(_Sums([place[name] for name in each.by], of, sums, np.zeros(7, np.int64)))
             try:
                 refuse_nested(relation, each.by, each.option)
             except InputError:  # the GROUP BY tells whoever asks for them
@@ -517,7 +517,7 @@ def _columns_of(groupings: Iterable[Grouping]) -> list[str]:
 
 
 @dataclass(slots=True, eq=False)
-class _Part:
+class _Sums:
     """The sums of one grouping, while batches are added."""
 
     places: list[int]  # of the columns of its keys in a batch
@@ -553,7 +553,7 @@ class _Part:
         return Scanned(self.sums, self.faults, keys, self.numbering.more)
 
 
-def _add_batches(rows: Any, n_numbers: int, parts: Sequence[_Part]) -> bool:
+def _add_batches(rows: Any, n_numbers: int, parts: Sequence[_Sums]) -> bool:
     """Whether all rows were added; not where an outcome is a rate and the sums have no place for it."""
     with rows.to_arrow_reader(BATCH) as reader:
         for batch in reader:
