@@ -107,6 +107,25 @@ def test_large_files_are_scanned_and_bad_rows_named_or_left_out(tmp_path, monkey
     assert (left.n_excluded, left.cells[:, 0].tolist()) == (1, [1.0, 1.0])
 
 
+@pytest.mark.parametrize("by", [(), ("k",), ("text",)])
+def test_the_first_bad_row_is_looked_for_where_rows_keep_their_order(tmp_path, monkeypatch, by):
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    rows = {"y": [1.0, 0.0] * 8, "p": [0.5] * 9 + [7.0] * 7, "k": [1, 2] * 8}
+    table = opened(tmp_path / "rows.parquet", rows | {"text": [f"{each}" for each in range(16)]})
+    in_order, first_bad = [], scanning.first_bad
+
+    def spied(*given):
+        in_order.append(table._connection.sql("SELECT current_setting('preserve_insertion_order')").fetchall()[0][0])
+        return first_bad(*given)
+
+    monkeypatch.setattr(scanning, "first_bad", spied)
+    if by == ("text",):
+        monkeypatch.setattr(Numbering, "numbers", lambda *_: None)  # by GROUP BY
+    with pytest.raises(InputError) as caught:
+        table.groups({"y_true": "y", "y_prob": "p"}, by, GRID)
+    assert (in_order, caught.value.row) == ([True], 9)
+
+
 def keyed_rows(n):
     rng = np.random.default_rng(n)
     p = rng.random(n).astype("f4").astype(float)

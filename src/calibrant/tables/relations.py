@@ -308,7 +308,9 @@ class InDuckDB(Table):
                 if scanned is None:
                     relation, numbers = self._summable(names, by, option)
                     cells = nw.from_native(group_relation(relation, numbers, by, resolution, option), eager_only=True)
-            if scanned is None and not exclude_bad:
+            if not exclude_bad and (scanned is None or scanned.n_bad):  # the first is found where rows keep their order
+                if scanned is not None:
+                    (relation, numbers), cells = self._summable(names, by, option), scanned.bad_rows
                 self._refuse_bad(relation, names, numbers, cells)
         self._count_once(names)
         with of_file():
@@ -330,9 +332,6 @@ class InDuckDB(Table):
                 beside = ()
                 relation, numbers = self._summable(names, grouping.by, grouping.option)
             each_scanned = scan(relation, numbers, (grouping, *beside))
-            scanned = each_scanned[0]
-            if not exclude_bad and scanned is not None and scanned.n_bad:
-                self._refuse_bad(relation, names, numbers, scanned.bad_rows)
             self._ready = {(each, *of): sums for each, sums in zip((grouping, *beside), each_scanned, strict=True)}
         scanned = self._ready.pop((grouping, *of))
         if scanned is None:
