@@ -533,7 +533,7 @@ class _Sums:
         if self.places:
             try:
                 of = self.numbering.numbers([batch.column(at) for at in self.places])
-            except pyarrow.ArrowNotImplementedError:
+            except pyarrow.ArrowNotImplementedError:  # keys of a kind that it does not number
                 of = None
         self.given_up = of is None
         return of is None or self.sums.add(y, v, w, of, self.faults)
