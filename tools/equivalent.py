@@ -421,7 +421,7 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
         "scan",
         "1",
         "2",
-        "n_segments = most_segments(resolution, (1 + rates) * MOST_BYTES, weighted=rates) if by else 1",
+        "n_segments = most_segments(each.resolution, (1 + rates) * MOST_BYTES, weighted=rates)",
     ): "how many segments have a place in one scan: the sums of each are the same in the next",
     ("segments/candidates.py", "form", "continue", "pass"): (
         "an order of rows of which no segment takes a part: ends of later ones count from behind it"
