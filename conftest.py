@@ -81,7 +81,7 @@ def pytest_configure_node(node):
 
 def compile_once():
     """Compile what every audit needs, where nothing is compiled yet, before several workers each do it."""
-    from calibrant.cli.ahead import _first_run
+    from calibrant.cli.compilation import _first_run
 
     if not _first_run():
         return

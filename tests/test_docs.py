@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.homes import HOMES
+from calibrant.public_names import MODULE_OF
 from tests.public import FUNCTIONS, PUBLIC
 
 ROOT = Path(__file__).parents[1]
@@ -158,10 +158,10 @@ def test_the_reference_has_every_module_with_public_names():
         for page in (ROOT / "docs" / "api").glob("*.md")
         for name in re.findall(r"^::: calibrant\.(\S+)$", page.read_text(), flags=re.MULTILINE)
     ]
-    assert set(HOMES.values()) - set(listed) == set()
+    assert set(MODULE_OF.values()) - set(listed) == set()
     assert len(listed) == len(set(listed))
     by_name = {"synthetic", "torch", *(f"integrations.{each}" for each in INTEGRATIONS)}
-    assert set(listed) - set(HOMES.values()) == by_name  # which are imported by name alone
+    assert set(listed) - set(MODULE_OF.values()) == by_name  # which are imported by name alone
 
 
 def test_the_book_loads_nothing_from_elsewhere_and_shows_public_names():

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from calibrant.homes import HOMES
 from calibrant.lazily import ROOMS
+from calibrant.public_names import MODULE_OF
 
 ROOT = Path(__file__).parents[1]
 TOOL = runpy.run_path(str(ROOT / "tools" / "public_names.py"))
@@ -31,9 +31,9 @@ def test_the_top_level_stays_small_and_no_name_stands_there_twice():
 @pytest.mark.parametrize("room", [room for room in ROOMS if room != "synthetic"])
 def test_a_room_gives_every_public_name_of_its_modules(room):
     namespace = importlib.import_module(f"calibrant.{room}")
-    assert namespace.__all__ == sorted(name for name, home in HOMES.items() if home.startswith(f"{room}."))
+    assert namespace.__all__ == sorted(name for name, home in MODULE_OF.items() if home.startswith(f"{room}."))
     for name in namespace.__all__:
-        assert getattr(namespace, name).__module__ == f"calibrant.{HOMES[name]}"
+        assert getattr(namespace, name).__module__ == f"calibrant.{MODULE_OF[name]}"
     assert set(namespace.__all__) <= set(dir(namespace))
 
 
@@ -76,7 +76,7 @@ def test_a_name_added_without_running_the_tool_is_told(package):
         (package / "__init__.py").read_text().replace('    "corp_decomposition",\n', "")
     )
     assert {fault.partition(":")[0] for fault in TOOL["faults"](package)} == {
-        "homes.py",
+        "public_names.py",
         "__init__.pyi",
         "measures/__init__.pyi",
     }

@@ -31,8 +31,8 @@ from calibrant.door.values import BACKENDS, Result
 from calibrant.findings.catalogue import state_in_words
 from calibrant.findings.comparison import compare
 from calibrant.gate.result import Check, Gated
-from calibrant.homes import HOMES
 from calibrant.inference.comparison.not_worse import NotWorse
+from calibrant.public_names import MODULE_OF
 from calibrant.segments.gate_bounds import BoundedSegment, BoundedSegments
 from tests.public import CLASSES
 
@@ -257,7 +257,7 @@ RESULTS = {
 
 
 def test_every_result_is_one_and_is_tried():
-    dataclasses = {name for name, found in CLASSES.items() if is_dataclass(found) and HOMES[name].startswith(ROOMS)}
+    dataclasses = {name for name, found in CLASSES.items() if is_dataclass(found) and MODULE_OF[name].startswith(ROOMS)}
     assert dataclasses - set(RESULTS) == set()
     assert set(RESULTS) - set(MADE) == {"Finding", "AuditRecord", "Proof"}  # parts of an audit, of a comparison; a base
 

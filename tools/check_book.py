@@ -14,14 +14,14 @@ from pathlib import Path
 
 import public_names
 
-from calibrant.homes import HOMES
+from calibrant.public_names import MODULE_OF
 
 ELSEWHERE = re.compile(r"\s*(?:https?:)?//", re.IGNORECASE)
 IN_STYLE = re.compile(r"(?:url\(|@import)\s*['\"]?\s*((?:https?:)?//[^'\")\s]+)", re.IGNORECASE)
 FOLLOWED = {"a", "area"}
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "calibrant"
 INTEGRATIONS = {f"integrations.{each}" for each in ("torchmetrics", "ignite", "hf_evaluate", "lm_eval")}
-MODULES = {*HOMES.values(), "synthetic", "torch", *INTEGRATIONS}  # those after the first offer all that they define
+MODULES = {*MODULE_OF.values(), "synthetic", "torch", *INTEGRATIONS}  # those after the first offer all that they define
 WRITTEN = {"__add__", "__call__", "__iter__", "__len__"}  # special methods that a reader writes as syntax
 
 

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "src" / "calibrant"
 
 # The floors of the house, from the ground up. A room may import the rooms below it and itself, never one above.
 FLOORS = (
-    {"homes", "kernels", "threads", "check_certificate"},
+    {"public_names", "kernels", "threads", "check_certificate"},
     {"lazily"},
     {"door"},
     {"exits"},

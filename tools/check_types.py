@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from mypy import api
 
 import calibrant
-from calibrant.homes import HOMES
+from calibrant.public_names import MODULE_OF
 
 ONLY_FOR_CHECKERS = {
     name: getattr(import_module(f"calibrant.{home}"), name)
@@ -98,7 +98,7 @@ COLUMNS = ("y_true", "y_prob", "y_prob_a", "y_prob_b", "sample_weight")
 
 def namespace(name: str) -> str:
     """Where users find a public name."""
-    return "calibrant" if name in calibrant.TOP else f"calibrant.{HOMES[name].partition('.')[0]}"
+    return "calibrant" if name in calibrant.TOP else f"calibrant.{MODULE_OF[name].partition('.')[0]}"
 
 
 def modes(hint: Any) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def quoted(text: str) -> str:
 def lines() -> list[str]:
     """The whole script."""
     found = CALLS.splitlines()
-    for name, home in HOMES.items():
+    for name, home in MODULE_OF.items():
         value = getattr(import_module(f"calibrant.{home}"), name)
         if inspect.isfunction(value):
             found += calls(name, value)

@@ -83,7 +83,12 @@ EQUIVALENT: dict[tuple[str, ...], str] = {
     ("measures/lower.py", "_play", "8", "9", "if step == most or step % max(8, step // 8) == 0:"): (
         "how often it is looked whether the bracket is narrow enough"
     ),
-    ("cli/ahead.py", "_fit", "0.0", "1.0"): "which labels they are does not matter where kernels are compiled for them",
+    (
+        "cli/compilation.py",
+        "_fit",
+        "0.0",
+        "1.0",
+    ): "which labels they are does not matter where kernels are compiled for them",
     ("tables/features.py", "values", "2", "3", "groups = _here(grouped.head(MOST_VALUES + 2))"): (
         "one value more is read of those that are too many"
     ),

@@ -105,8 +105,8 @@ class House:
 
     def public(self) -> dict[str, str]:
         """Public name -> the module that defines it."""
-        homes = self.root / "src" / "calibrant" / "homes.py"
-        entries = re.findall(r'"([\w.]+)": (?:\()?((?:\s*"[\w ]+")+)', homes.read_text()) if homes.exists() else []
+        names = self.root / "src" / "calibrant" / "public_names.py"
+        entries = re.findall(r'"([\w.]+)": (?:\()?((?:\s*"[\w ]+")+)', names.read_text()) if names.exists() else []
         return {name: f"calibrant.{module}" for module, text in entries for name in re.findall(r"\w+", text)}
 
 

@@ -120,9 +120,9 @@ def running(doc: str) -> str:
 
 def docstrings() -> Iterator[tuple[str, str]]:
     """Name and sentences of the docstring of every public name, and of every public method that a class defines."""
-    from calibrant.homes import HOMES
+    from calibrant.public_names import MODULE_OF
 
-    for name, home in sorted(HOMES.items()):
+    for name, home in sorted(MODULE_OF.items()):
         value = getattr(import_module(f"calibrant.{home}"), name)
         yield name, running(inspect.getdoc(value) or "")
         for member, has in vars(value).items() if inspect.isclass(value) else ():

@@ -1,9 +1,9 @@
 """Writes what Python and a type checker need to know of the public names.
 
 A module of a room names what users may call in its ``__all__``; the top level's names are chosen by hand in
-`calibrant/__init__.py`. From these, ``python tools/public_names.py`` writes `calibrant/homes.py`, where each name is at
-home, and the stubs `__init__.pyi` of the package and of its rooms. With ``--check`` it writes nothing, and exits with 1
-and a line for each file that would change.
+`calibrant/__init__.py`. From these, ``python tools/public_names.py`` writes `calibrant/public_names.py`, which tells
+the module of each name, and the stubs `__init__.pyi` of the package and of its rooms. With ``--check`` it writes
+nothing, and exits with 1 and a line for each file that would change.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "calibrant"
 WRITTEN = "Written by tools/public_names.py."
 WIDTH = 120
-HOMES = '''"""Public name -> the module that defines it. {written}"""
+MODULE_OF = '''"""Public name -> the module that defines it. {written}"""
 
 _NAMES = {{
 {table}}}
-HOMES = {{name: module for module, names in _NAMES.items() for name in names.split()}}
+MODULE_OF = {{name: module for module, names in _NAMES.items() for name in names.split()}}
 '''
 
 
@@ -45,7 +45,7 @@ def rooms(package: Path) -> list[str]:
     return sorted(path.parent.name for path in package.glob("*/__init__.py") if "offer(" in path.read_text())
 
 
-def homes(package: Path) -> dict[str, str]:
+def modules_of_names(package: Path) -> dict[str, str]:
     """Public name -> the module that defines it.
 
     Raises
@@ -69,22 +69,22 @@ def homes(package: Path) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def imports(names: list[str], homes_: dict[str, str]) -> str:
+def imports(names: list[str], module_of: dict[str, str]) -> str:
     """Import statements that re-export names, each from its home."""
     lines = []
-    for name in sorted(names, key=lambda name: (homes_[name], not name[0].isupper(), name)):
-        head = f"from calibrant.{homes_[name]} import"
+    for name in sorted(names, key=lambda name: (module_of[name], not name[0].isupper(), name)):
+        head = f"from calibrant.{module_of[name]} import"
         line = f"{head} {name} as {name}\n"
         lines.append(line if len(line) <= WIDTH + 1 else f"{head} (\n    {name} as {name},\n)\n")
     return "".join(lines)
 
 
-def stub(names: list[str], homes_: dict[str, str], before: str = "", after: str = "") -> str:
+def stub(names: list[str], module_of: dict[str, str], before: str = "", after: str = "") -> str:
     """A stub that holds names, for type checkers and editors."""
     if not names:
         return f'"""{WRITTEN}"""\n\n__all__ = []\n'
     listed = "".join(f'    "{name}",\n' for name in sorted(names))
-    return f'"""{WRITTEN}"""\n\n{before}{imports(names, homes_)}\n{after}__all__ = [\n{listed}]\n'
+    return f'"""{WRITTEN}"""\n\n{before}{imports(names, module_of)}\n{after}__all__ = [\n{listed}]\n'
 
 
 def _entry(module: str, names: list[str]) -> str:
@@ -98,7 +98,7 @@ def _entry(module: str, names: list[str]) -> str:
 
 def files(package: Path = PACKAGE) -> dict[Path, str]:
     """Every file that this tool writes, and what it should hold."""
-    where = homes(package)
+    where = modules_of_names(package)
     top = literal(package / "__init__.py", "TOP")
     unknown = sorted(set(top) - set(where))
     if unknown:
@@ -108,7 +108,7 @@ def files(package: Path = PACKAGE) -> dict[Path, str]:
     )
     attributes = "".join(f"from calibrant import {room} as {room}\n" for room in sorted([*rooms(package), "synthetic"]))
     written = {
-        package / "homes.py": HOMES.format(written=WRITTEN, table=table),
+        package / "public_names.py": MODULE_OF.format(written=WRITTEN, table=table),
         package / "__init__.pyi": stub(top, where, attributes, "__version__: str\n"),
     }
     for room in rooms(package):

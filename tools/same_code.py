@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 _PLACE = re.compile(r"\bcalibrant\w*(\.\w+)+|[\w/]+\.py\b")
 _SOURCE = re.compile(r"^(\w+/)?src/(?=.*\.py$)")
-_GENERATED = {"homes.py"}
+_GENERATED = {"public_names.py"}
 
 
 class Placeless(ast.NodeTransformer):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from calibrant.homes import HOMES
+from calibrant.public_names import MODULE_OF
 
 ROOMS = (
     "door",
@@ -101,7 +101,9 @@ def offer(
     """
     room = package.partition(".")[2]
     rooms = () if room else ROOMS
-    names = sorted(public if public is not None else (name for name in HOMES if HOMES[name].startswith(f"{room}.")))
+    names = sorted(
+        public if public is not None else (name for name in MODULE_OF if MODULE_OF[name].startswith(f"{room}."))
+    )
 
     def look_up(name: str) -> Any:
         if name in rooms:
@@ -112,7 +114,7 @@ def offer(
             near = get_close_matches(name, [*names, *rooms], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
-        value = getattr(_imported(HOMES[name], name), name)
+        value = getattr(_imported(MODULE_OF[name], name), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -590,7 +590,7 @@ def test_the_demo_trains_models_where_no_predictions_of_the_seed_came_along(tmp_
     def ends(_seed, _progress):
         raise InputError("seed", "is as far as this test goes")
 
-    monkeypatch.setattr("calibrant.cli.ahead.compile_beside", lambda *_, **__: None)
+    monkeypatch.setattr("calibrant.cli.compilation.compile_beside", lambda *_, **__: None)
     monkeypatch.setattr("calibrant.cli.app.Progress", Stages)
     monkeypatch.setattr("calibrant.cli.app.comparison", ends)
     assert run("demo", "--folder", tmp_path, "--seed", seed).exit_code == 2

@@ -55,7 +55,7 @@ def test_an_audit_prints_its_page_or_json_and_names_what_it_wrote(monkeypatch, o
         asked.append((forecasts, request.everything, request.y_prob))
         return _Result(), [SimpleNamespace(audit=SimpleNamespace(periods=()))]
 
-    monkeypatch.setattr("calibrant.cli.ahead.compile_beside", lambda *_, everything: asked.append(everything))
+    monkeypatch.setattr("calibrant.cli.compilation.compile_beside", lambda *_, everything: asked.append(everything))
     monkeypatch.setattr(commands, "_audit_inputs", audit)
     monkeypatch.setattr(commands, "_write_certificate", lambda _audited, _file, target: target.write_text("proof"))
     monkeypatch.setattr(commands, "page", lambda _result, everything: "page\n" + ("whole" if everything else "short"))
@@ -237,7 +237,7 @@ def test_whether_a_seed_has_an_effect_is_asked_of_the_audit_of_one_file_and_of_t
         asked.append(request.explicit)
         raise InputError("y_prob", "is all that is asked")
 
-    monkeypatch.setattr("calibrant.cli.ahead.compile_beside", lambda *_, **__: None)
+    monkeypatch.setattr("calibrant.cli.compilation.compile_beside", lambda *_, **__: None)
     monkeypatch.setattr(commands, "_audit_inputs", audit)
     run("audit", *["rows.csv"] * files, "--seed", 3, "--level", 0.1)
     assert asked == [{"files", "level"} | ({"random_state"} if files == 1 else set())]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba.core.registry import cpu_target
 
-from calibrant.cli import ahead
+from calibrant.cli import compilation
 from calibrant.kernels import compiled, shipped
 from tests.damage import damaged
 
@@ -52,7 +52,7 @@ def test_nothing_is_compiled_where_it_fits(folder, kept):
     assert shipped.target() == ("any", "of this kind", "")
     assert not _compiles(shipped.offer(numba.njit(cache=kept)(doubled)))
     assert not list(folder.parent.parent.glob("own/**/*.nbc"))
-    assert not ahead._first_run()
+    assert not compilation._first_run()
 
 
 @pytest.mark.parametrize("other", ["kernels", "numba", "llvmlite", "python", "system", "machine"])

@@ -23,7 +23,7 @@ from calibrant.report.diagram import (
     legend,
 )
 from calibrant.report.frame import limits
-from calibrant.report.look import Look
+from calibrant.report.style import Look
 
 
 def sample(n=1500, seed=0):

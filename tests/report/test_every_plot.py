@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import calibrant
 from calibrant.report import DistanceChainDisplay
-from calibrant.report.look import COLOURS, STYLE, colour
+from calibrant.report.style import COLOURS, STYLE, colour
 
 Y, P = calibrant.synthetic.temperature_family(600, 0.5, random_state=0)
 MODELS = {"before": P, "after": P**1.3}

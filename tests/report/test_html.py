@@ -10,7 +10,7 @@ import pytest
 from calibrant import audit
 from calibrant.report import html
 from calibrant.report.html import document
-from calibrant.report.look import COLOURS
+from calibrant.report.style import COLOURS
 
 RNG = np.random.default_rng(0)
 P = RNG.random(300)

@@ -9,7 +9,7 @@ import pytest
 
 from calibrant import audit
 from calibrant.findings.comparison import compare
-from calibrant.report.look import COLOURS
+from calibrant.report.style import COLOURS
 
 RNG = np.random.default_rng(2)
 V = RNG.random(400)

@@ -186,7 +186,7 @@ def audit_file(
         request = AuditRequest.from_command(options, given())  # before anything that takes longer to load
         request = request.of_several if len(files) > 1 else request
         request = replace(request, everything=everything or json or html is not None)
-        from calibrant.cli.ahead import compile_beside
+        from calibrant.cli.compilation import compile_beside
 
         # first, for the process beside this one to begin while the rest is loaded
         compile_beside(progress.compiling, everything=request.everything)
@@ -456,7 +456,7 @@ def demo(
         target = folder / "calibrant-demo.html"
         check_target(target, "--folder")
         progress("Reading" if seed == 0 else "Training")
-        from calibrant.cli.ahead import compile_beside
+        from calibrant.cli.compilation import compile_beside
 
         compile_beside(progress.compiling, everything=True, files=False)
 

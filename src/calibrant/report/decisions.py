@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from calibrant.decisions.murphy import threshold_in_words
 from calibrant.door.ends import confidence
-from calibrant.report.look import STYLE, LettersFigure, Look, as_svg, colour, new_axes, reference, shade, with_earlier
+from calibrant.report.style import STYLE, LettersFigure, Look, as_svg, colour, new_axes, reference, shade, with_earlier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

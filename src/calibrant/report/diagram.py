@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from calibrant.door.ends import confidence
 from calibrant.report.frame import Drawable, counts, heights, limits, near_an_end, place, probability
-from calibrant.report.look import (
+from calibrant.report.style import (
     ALONE,
     COLOURS,
     STYLE,

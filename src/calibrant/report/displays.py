@@ -20,7 +20,7 @@ from calibrant.findings.reliability import Reliability, reliability
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness, witness_from_sample
 from calibrant.report.diagram import draw_density, draw_diagram, draw_named, draw_witness
-from calibrant.report.look import Look, colour, models, new_axes, with_earlier
+from calibrant.report.style import Look, colour, models, new_axes, with_earlier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

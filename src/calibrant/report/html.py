@@ -30,7 +30,6 @@ from calibrant.recalibration.curves.base import title_of
 from calibrant.report.decisions import decision_svg, triptych_svgs
 from calibrant.report.diagram import MOST_EVIDENCE, curves_svg, diagram, drift_svg
 from calibrant.report.frame import beyond, place
-from calibrant.report.look import COLOURS
 from calibrant.report.segments import (
     errors_svg,
     found_svg,
@@ -40,6 +39,7 @@ from calibrant.report.segments import (
     pairs_to_draw,
     values_drawn,
 )
+from calibrant.report.style import COLOURS
 from calibrant.report.text import beside_the_answer, facts, reality, shown_first, some_periods
 
 if TYPE_CHECKING:

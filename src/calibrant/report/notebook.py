@@ -12,7 +12,7 @@ from calibrant.findings.catalogue import standing
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.results import Audit
 from calibrant.report.diagram import curves_svg, svg
-from calibrant.report.look import COLOURS
+from calibrant.report.style import COLOURS
 from calibrant.report.text import facts
 
 # A notebook's theme is not told to its cells, so these are seen on white and on black; letters take the page's colour.

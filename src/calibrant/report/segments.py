@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from calibrant.findings import word_catalogue as say
 from calibrant.findings.classes import ClassFindings, ConfusionTable, Question
-from calibrant.report.look import COLOURS, STYLE, as_svg, drawn
+from calibrant.report.style import COLOURS, STYLE, as_svg, drawn
 
 if TYPE_CHECKING:
     from calibrant.segments.results import FoundSegments

@@ -54,7 +54,8 @@ def compile_beside(report: Callable[[], None], *, everything: bool, files: bool 
 def _start(everything: bool, files: bool) -> tuple[str, subprocess.Popen[bytes]] | None:
     """The process beside, and the folder in which either says what it has taken."""
     # -P: nothing is imported from the folder that the user happens to be in. To take all apart at the end takes 0.3 s.
-    code = f"import os, sys, calibrant.cli.ahead as a; a.compile_share(sys.argv[1], {everything}, {files}); os._exit(0)"
+    share = f"compilation.compile_share(sys.argv[1], {everything}, {files})"
+    code = f"import os, sys; from calibrant.cli import compilation; {share}; os._exit(0)"
     command = [sys.executable, "-P", "-c", code]
     null = subprocess.DEVNULL
     try:

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from calibrant import InputError
-from calibrant.report.look import ALONE, COLOURS, STYLE, Look, _mixed, as_svg, colour, models, reference, with_earlier
+from calibrant.report.style import ALONE, COLOURS, STYLE, Look, _mixed, as_svg, colour, models, reference, with_earlier
 
 
 def axes():

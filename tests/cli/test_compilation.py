@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.cli import ahead
+from calibrant.cli import compilation
 from calibrant.kernels import calibration, compiled
 
 
@@ -23,7 +23,7 @@ def started(monkeypatch):
         return types.SimpleNamespace(kill=lambda: None, wait=lambda _seconds: None)
 
     monkeypatch.setattr(compiled, "when_compiling", lambda _told: None)
-    monkeypatch.setattr(ahead, "_processors", lambda: 2)
+    monkeypatch.setattr(compilation, "_processors", lambda: 2)
     monkeypatch.setattr(subprocess, "Popen", start)
     return found
 
@@ -34,11 +34,11 @@ def _kept_in(folder, monkeypatch, asked=True):
     monkeypatch.setattr(calibration, "redrawn_statistics", kernel)
     if asked:
         monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
-        monkeypatch.setattr(ahead.kernels, "__path__", ["nowhere"])
+        monkeypatch.setattr(compilation.kernels, "__path__", ["nowhere"])
     else:
         monkeypatch.setattr(calibration, "redrawn_statistics", None)
         monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-        monkeypatch.setattr(ahead.kernels, "__path__", [str(folder.parent)])
+        monkeypatch.setattr(compilation.kernels, "__path__", [str(folder.parent)])
 
 
 @pytest.mark.parametrize("asked", [True, False])
@@ -46,7 +46,7 @@ def test_one_process_helps_the_first_run(started, monkeypatch, tmp_path, asked):
     folder = tmp_path / "__pycache__"
     folder.mkdir()
     _kept_in(folder, monkeypatch, asked)
-    ahead.compile_beside(lambda: None, everything=True)
+    compilation.compile_beside(lambda: None, everything=True)
     assert len(started) == 1
     assert "-P" in started[0]
 
@@ -57,18 +57,18 @@ def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp
     tmp_path.mkdir()
     _kept_in(None if why == "no cache" else tmp_path, monkeypatch, not why.endswith("folder"))
     if why == "one processor":
-        monkeypatch.setattr(ahead, "_processors", lambda: 1)
+        monkeypatch.setattr(compilation, "_processors", lambda: 1)
     if why.startswith("not"):
         (tmp_path / "calibration.redrawn_statistics-77.py311.nbi").touch()
-    ahead.compile_beside(lambda: None, everything=True)
+    compilation.compile_beside(lambda: None, everything=True)
     assert started == []
 
 
 def test_the_run_is_told_whenever_a_kernel_is_compiled(monkeypatch):
     told, asked = [], []
     monkeypatch.setattr(compiled, "when_compiling", asked.append)
-    monkeypatch.setattr(ahead, "_processors", lambda: 1)
-    ahead.compile_beside(lambda: told.append(True), everything=True)
+    monkeypatch.setattr(compilation, "_processors", lambda: 1)
+    compilation.compile_beside(lambda: told.append(True), everything=True)
     asked[0](None)
     asked[0]("folder")
     assert told == [True, True]
@@ -79,7 +79,7 @@ def test_after_an_audit_the_first_run_is_over():
     rng = np.random.default_rng(0)
     y_prob = rng.random(50)
     calibrant.audit(rng.random(50) < y_prob, y_prob, random_state=0)
-    assert not ahead._first_run()
+    assert not compilation._first_run()
 
 
 @pytest.fixture
@@ -97,14 +97,14 @@ def test_each_task_is_done_by_one_process(monkeypatch, tmp_path):
 
     def second():
         done.append("second")
-        ahead.compile_share(str(tmp_path), True, True)  # what the other process does meanwhile
+        compilation.compile_share(str(tmp_path), True, True)  # what the other process does meanwhile
 
     def third():
         done.append("third")
 
-    monkeypatch.setattr(ahead, "_tasks", lambda _everything, _files: iter([first, second, third]))
+    monkeypatch.setattr(compilation, "_tasks", lambda _everything, _files: iter([first, second, third]))
     (tmp_path / "first").touch()
-    ahead.compile_share(str(tmp_path), True, True)
+    compilation.compile_share(str(tmp_path), True, True)
     assert done == ["second", "third"]
 
 
@@ -123,8 +123,8 @@ def test_the_run_does_its_share_when_it_comes_to_its_first_kernel(started, monke
             raise OSError
 
     monkeypatch.setattr(compiled, "when_compiling", asked.append)
-    monkeypatch.setattr(ahead, "compile_share", share)
-    ahead.compile_beside(lambda: None, everything=True, files=False)
+    monkeypatch.setattr(compilation, "compile_share", share)
+    compilation.compile_beside(lambda: None, everything=True, files=False)
     assert did == []
     asked[0](None)
     asked[0](None)
@@ -140,7 +140,7 @@ def _called():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("everything", [True, False])
-def test_all_that_an_audit_calls_is_compiled_ahead(tmp_path, everything):
+def test_all_that_an_audit_calls_is_compiled_beforehand(tmp_path, everything):
     """In a process of its own: here other tests have called kernels with other types."""
     file = tmp_path / "a.csv"
     rng = np.random.default_rng(1)
@@ -148,9 +148,9 @@ def test_all_that_an_audit_calls_is_compiled_ahead(tmp_path, everything):
     happened = rng.random(6000) < prediction**2
     np.savetxt(file, np.c_[happened, prediction], "%d,%.17g", header="y_true,y_prob", comments="")
     code = (
-        "from calibrant.cli import ahead, app; from tests.cli.test_ahead import _called\n"
+        "from calibrant.cli import app, compilation; from tests.cli.test_compilation import _called\n"
         "from typer.testing import CliRunner\n"
-        f"for task in ahead._tasks({everything}, True): task()\n"
+        f"for task in compilation._tasks({everything}, True): task()\n"
         "before = _called()\n"
         f"done = CliRunner().invoke(app.app, ['audit', {str(file)!r}] + ['--all'] * {everything})\n"
         "assert done.exit_code == 0, done.output\n"
@@ -161,12 +161,12 @@ def test_all_that_an_audit_calls_is_compiled_ahead(tmp_path, everything):
 
 
 def test_processors_are_those_this_process_may_use_and_all_where_that_is_not_known(monkeypatch):
-    monkeypatch.setattr(ahead.os, "sched_getaffinity", lambda _: {1, 4, 5}, raising=False)
-    assert ahead._processors() == 3
-    monkeypatch.delattr(ahead.os, "sched_getaffinity")
+    monkeypatch.setattr(compilation.os, "sched_getaffinity", lambda _: {1, 4, 5}, raising=False)
+    assert compilation._processors() == 3
+    monkeypatch.delattr(compilation.os, "sched_getaffinity")
     for known, processors in ((7, 7), (None, 1)):
-        monkeypatch.setattr(ahead.os, "cpu_count", lambda known=known: known)
-        assert ahead._processors() == processors
+        monkeypatch.setattr(compilation.os, "cpu_count", lambda known=known: known)
+        assert compilation._processors() == processors
 
 
 def test_tasks_measure_all_but_what_other_tasks_do(monkeypatch):
@@ -178,13 +178,13 @@ def test_tasks_measure_all_but_what_other_tasks_do(monkeypatch):
         name: types.SimpleNamespace(parameters={}, on_sample=lambda _, name=name: asked.append(name)) for name in names
     }
     monkeypatch.setattr(registry, "measures", lambda: measures)
-    ahead._measures(None)
+    compilation._measures(None)
     assert asked == ["other"]
 
 
-def test_costs_are_compiled_ahead_where_they_are_printed_and_identities_where_files_are_read():
+def test_costs_are_compiled_beforehand_where_they_are_printed_and_identities_where_files_are_read():
     def names(*asked):
-        return [task.__name__ for task in ahead._tasks(*asked)]
+        return [task.__name__ for task in compilation._tasks(*asked)]
 
     every = names(True, True)
     assert every.count("_cost") == every.count("_identity") == 1

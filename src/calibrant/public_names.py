@@ -88,4 +88,4 @@ _NAMES = {
     "segments.search": "find_segments",
     "sketch.sketch": "CalibrationSketch",
 }
-HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
