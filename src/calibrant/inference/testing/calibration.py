@@ -26,7 +26,6 @@ from calibrant.inference.testing.components import (
     WAVES,
     Components,
     UncertainLots,
-    drawn_statistics,
     joint_statistics,
     log_tail,
     lots_of_joint,
@@ -324,8 +323,11 @@ def test_lots(
         )  # fmt: skip
     if joint is not None:
         parts, statistics = joint_statistics(joint, lots, n_resamples, seed)
+    elif lots.group is not None:
+        parts, statistics = signed_statistics(lots, n_resamples, seed)
     else:
-        parts, statistics = (drawn_statistics if lots.group is None else signed_statistics)(lots, n_resamples, seed)
+        parts = Components.of(lots)
+        statistics = parts.statistics(lots, n_resamples, seed)
     logs = parts.logs(statistics)
     kinds = np.array([name for name, _ in parts.names])
     best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}
