@@ -7,7 +7,7 @@ __all__ = ["CalibrationTestResult", "calibration_test"]
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +36,6 @@ from calibrant.inference.testing.components import (
 from calibrant.inference.testing.result import LEAST, TestResult, contradicted, impossible_rows, register_test
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import FEW_AND_WEIGHTED, enough_for_signs, joined, log_tail_of_total
-
-if TYPE_CHECKING:
-    pass
-
 
 _BY_REDRAWS, _BY_TAIL = 0.99, 0.01  # shares of the level that the two p-values get
 _SHARE = {COX: 1.0, WAVES: 1.0, GROUPS: 0.25}
