@@ -442,16 +442,8 @@ def draw_decision_curve(
     if look := Look(**several):
         return _draw_named(curve, ax, band, look, end)
     if band is not None:
-        label = f"{confidence(band.level)} band"
-        ax.fill_between(
-            band.thresholds,
-            band.net_benefit_lower,
-            band.net_benefit_upper,
-            color=colour("band"),
-            lw=0,
-            zorder=1,
-            label=label,
-        )
+        low, high = band.net_benefit_lower, band.net_benefit_upper
+        _fill(ax, band.thresholds, low, high, f"{confidence(band.level)} band", zorder=1)
     t = np.linspace(0.0, end, _POINTS)
     every = curve.base_rate - t / (1.0 - t) * (1.0 - curve.base_rate)
     ax.plot(t, every, color=colour("muted"), lw=1.2, dashes=(1.5, 1.5), label="act on all")
@@ -585,6 +577,10 @@ def _svg_of(draw: Callable[[Axes], Any], size: tuple[float, float] = (5.2, 4.2))
         return as_svg(fig)
 
 
+def _fill(ax: Axes, x: FloatArray, low: FloatArray, high: FloatArray, label: str, **more: Any) -> None:
+    ax.fill_between(x, low, high, color=colour("band"), lw=0, label=label, **more)
+
+
 def _unit(ax: Axes, across: str, up: str) -> None:
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=across, ylabel=up)
 
@@ -604,15 +600,8 @@ def draw_clinical(calibration: ClinicalCalibration, ax: Axes | None, **several: 
     if look := Look(**several):
         return _draw_named_curve(calibration, ax, look, end, f"slope {calibration.calibration_slope.value:.2f}")
     ax.plot([0.0, end], [0.0, end], color=colour("muted"), lw=1, dashes=(4, 3), label="ideal")
-    label = f"{confidence(calibration.level)} band"
-    ax.fill_between(
-        calibration.prediction,
-        calibration.observed_lower,
-        calibration.observed_upper,
-        color=colour("band"),
-        lw=0,
-        label=label,
-    )
+    low, high = calibration.observed_lower, calibration.observed_upper
+    _fill(ax, calibration.prediction, low, high, f"{confidence(calibration.level)} band")
     ax.plot(calibration.prediction, calibration.observed, color=colour("curve"), lw=2.0, label=calibration.curve)
     ax.plot(*calibration.deciles.T, "^", color=colour("ink"), ms=5, label="tenths of the rows")
     centre = (np.arange(calibration.histogram.shape[1]) + 0.5) / calibration.histogram.shape[1]
@@ -638,8 +627,7 @@ def draw_belt(belt: CalibrationBelt, ax: Axes | None, **several: Any) -> Axes:
     if look := Look(**several):
         return _draw_named_curve(belt, ax, look, end, f"p = {belt.pvalue:.2g}")
     ax.plot([0.0, end], [0.0, end], color=colour("muted"), lw=1, dashes=(4, 3), label="ideal")
-    label = f"{confidence(belt.level)} belt"
-    ax.fill_between(belt.prediction, belt.observed_lower, belt.observed_upper, color=colour("band"), lw=0, label=label)
+    _fill(ax, belt.prediction, belt.observed_lower, belt.observed_upper, f"{confidence(belt.level)} belt")
     ax.plot(belt.prediction, belt.observed, color=colour("curve"), lw=2.0, label=f"degree {belt.degree}")
     ax.annotate(f"p = {belt.pvalue:.3g}", (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="small")
     ax.set(xlim=(0.0, end), ylim=(0.0, end), xlabel="predicted risk", ylabel="observed proportion")
