@@ -165,7 +165,7 @@ def bounds_of_rows(
 ) -> PopulationBounds | None:
     """Bounds for the population, from the sample's error, distance and other measures.
 
-    None where `units` are, of which nothing is known; those of cells that hold several predictions are made later.
+    None where `units` are; those of cells that hold several predictions are made later.
     """
     if units is None or sample.cell_width.max() > 0.0:
         return None
