@@ -155,7 +155,8 @@ def test_commands_that_write(tmp_path, monkeypatch, raised, command):
     rows.write_text("".join(["y_true,y_prob\n", *(f"{y},{p}\n" for y, p in zip(Y, P, strict=True))]))
     monkeypatch.setattr("calibrant.cli.options.page", lambda found, **_: found.summary())
     monkeypatch.setattr("calibrant.cli.app.page", lambda found, **_: found.summary())
-    monkeypatch.setattr("calibrant.cli.app.comparison", lambda *_: Report())
+    monkeypatch.setattr("calibrant.cli.demo.page", lambda found, **_: found.summary())
+    monkeypatch.setattr("calibrant.cli.demo.comparison", lambda *_: Report())
     monkeypatch.setattr("calibrant.findings.tables.audit_opened", lambda *_: type("Audited", (), {"audit": Report()}))
     monkeypatch.setattr("calibrant_papers.registry.reproduce", lambda *_, **__: DONE)
     out = tmp_path / "out"

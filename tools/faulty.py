@@ -111,7 +111,7 @@ def serve(folder: Path) -> None:
 def _warm() -> None:
     """Load and compile here what every case would else for itself; nothing that starts threads and keeps them."""
     from calibrant import calibration_gate
-    from calibrant.cli.app import comparison
+    from calibrant.cli.demo import comparison
     from calibrant_papers.registry import reproduce
 
     rows = [i % 2 for i in range(300)], [i / 300 for i in range(300)]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, ParamSpec, TypeVar
 
 S = TypeVar("S")
@@ -88,7 +88,7 @@ class Beside:
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Job[T]:
         """Have a function called, whose result is asked for once."""
-        return Job(self._pool, lambda: function(*args, **kwargs))
+        return Job(self._pool, partial(function, *args, **kwargs))
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 import calibrant
 from calibrant import progress as told
-from calibrant.cli.app import MOST_FILES, _open_files, _proved_wrong, app, kept, predictions, trained
+from calibrant.cli.app import MOST_FILES, _open_files, _proved_wrong, app
+from calibrant.cli.demo import kept, predictions, trained
 from calibrant.cli.options import _AsTheyAre, check_target
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.request import AuditRequest
@@ -591,11 +592,11 @@ def test_the_demo_trains_models_where_no_predictions_of_the_seed_came_along(tmp_
         raise InputError("seed", "is as far as this test goes")
 
     monkeypatch.setattr("calibrant.cli.compilation.compile_beside", lambda *_, **__: None)
-    monkeypatch.setattr("calibrant.cli.app.Progress", Stages)
-    monkeypatch.setattr("calibrant.cli.app.comparison", ends)
+    monkeypatch.setattr("calibrant.cli.demo.Progress", Stages)
+    monkeypatch.setattr("calibrant.cli.demo.comparison", ends)
     assert run("demo", "--folder", tmp_path, "--seed", seed).exit_code == 2
     assert stages == [stage]
-    monkeypatch.setattr("calibrant.cli.app.trained", lambda of: f"trained for {of}")
+    monkeypatch.setattr("calibrant.cli.demo.trained", lambda of: f"trained for {of}")
     found = predictions(seed)
     assert found == f"trained for {seed}" if seed else list(found[1]) == list(kept()[1])
 

@@ -23,7 +23,7 @@ def started(monkeypatch):
         return types.SimpleNamespace(kill=lambda: None, wait=lambda _seconds: None)
 
     monkeypatch.setattr(compiled, "when_compiling", lambda _told: None)
-    monkeypatch.setattr(compilation, "_processors", lambda: 2)
+    monkeypatch.setattr(compilation, "processors", lambda: 2)
     monkeypatch.setattr(subprocess, "Popen", start)
     return found
 
@@ -57,7 +57,7 @@ def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp
     tmp_path.mkdir()
     _kept_in(None if why == "no cache" else tmp_path, monkeypatch, not why.endswith("folder"))
     if why == "one processor":
-        monkeypatch.setattr(compilation, "_processors", lambda: 1)
+        monkeypatch.setattr(compilation, "processors", lambda: 1)
     if why.startswith("not"):
         (tmp_path / "calibration.redrawn_statistics-77.py311.nbi").touch()
     compilation.compile_beside(lambda: None, everything=True)
@@ -67,7 +67,7 @@ def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp
 def test_the_run_is_told_whenever_a_kernel_is_compiled(monkeypatch):
     told, asked = [], []
     monkeypatch.setattr(compiled, "when_compiling", asked.append)
-    monkeypatch.setattr(compilation, "_processors", lambda: 1)
+    monkeypatch.setattr(compilation, "processors", lambda: 1)
     compilation.compile_beside(lambda: told.append(True), everything=True)
     asked[0](None)
     asked[0]("folder")
@@ -158,15 +158,6 @@ def test_all_that_an_audit_calls_is_compiled_beforehand(tmp_path, everything):
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
-
-
-def test_processors_are_those_this_process_may_use_and_all_where_that_is_not_known(monkeypatch):
-    monkeypatch.setattr(compilation.os, "sched_getaffinity", lambda _: {1, 4, 5}, raising=False)
-    assert compilation._processors() == 3
-    monkeypatch.delattr(compilation.os, "sched_getaffinity")
-    for known, processors in ((7, 7), (None, 1)):
-        monkeypatch.setattr(compilation.os, "cpu_count", lambda known=known: known)
-        assert compilation._processors() == processors
 
 
 def test_tasks_measure_all_but_what_other_tasks_do(monkeypatch):

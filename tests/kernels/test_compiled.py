@@ -13,7 +13,7 @@ import numba
 import pytest
 
 import calibrant
-from calibrant.kernels import compiled, object_files
+from calibrant.kernels import compiled
 
 CALL = """
 import importlib, pkgutil
@@ -83,7 +83,7 @@ def test_without_any_folder_it_compiles_without_a_cache(tmp_path, monkeypatch):
     (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
     (tmp_path / "__pycache__").touch()
     scope = {"__name__": "module"}
-    monkeypatch.setattr(object_files, "_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(compiled, "_folder", lambda: tmp_path / "nowhere")
     exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     kernel = compiled.njit(cache=True)(scope["twice"])
@@ -113,7 +113,7 @@ def test_a_kernel_is_called_where_the_folder_of_its_cache_is_full(tmp_path, monk
     refused, opened = [], open
     (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
     scope = {"__name__": "module"}
-    monkeypatch.setattr(object_files, "_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(compiled, "_folder", lambda: tmp_path / "nowhere")
     exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     kernel = compiled.njit(cache=True)(scope["twice"])
@@ -134,7 +134,7 @@ def test_only_an_error_about_places_is_met_by_another_place(monkeypatch):
 
 
 def test_arguments_of_a_type_without_a_name_go_to_numba_and_nothing_of_them_is_kept(monkeypatch):
-    monkeypatch.setattr(object_files, "load", lambda *_: pytest.fail("code of another type may be loaded"))
+    monkeypatch.setattr(compiled, "load", lambda *_: pytest.fail("code of another type may be loaded"))
     kernel = compiled.Kernel(lambda x: x, {})
     kernel._dispatcher = lambda x: ("numba", x)
     assert kernel(2**70) == ("numba", 2**70)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from calibrant.report import decisions
+from calibrant.report import diagram
 
 T = np.linspace(0.0, 0.9, 10)
 UP = np.linspace(0.0, 0.4, 10)
@@ -46,19 +46,19 @@ def fitted(most, observed=0.0):
         curve="lowess",
         deciles=np.zeros((3, 2)),
         histogram=np.ones((2, 20)),
-        estimates=dict.fromkeys(decisions._ABOVE, value),
+        estimates=dict.fromkeys(diagram._ABOVE, value),
         calibration_slope=value,
     )
 
 
 DRAWN = {
-    "curve": (lambda ax, **look: decisions.draw_decision_curve(curve(), ax, None, **look), 2, 0),
-    "curve with its band": (lambda ax, **look: decisions.draw_decision_curve(curve(), ax, BAND, **look), 2, 1),
-    "Murphy": (lambda ax, **look: decisions.draw_murphy(MURPHY, ax, **look), 0, 0),
-    "isotonic": (lambda ax, **look: decisions.draw_isotonic(MURPHY, ax, **look), 1, 0),
-    "ROC": (lambda ax, **look: decisions.draw_roc(MURPHY, ax, **look), 1, 0),
-    "clinical": (lambda ax, **look: decisions.draw_clinical(fitted(0.3), ax, **look), 1, 1),
-    "belt": (lambda ax, **look: decisions.draw_belt(fitted(0.3), ax, **look), 1, 1),
+    "curve": (lambda ax, **look: diagram.draw_decision_curve(curve(), ax, None, **look), 2, 0),
+    "curve with its band": (lambda ax, **look: diagram.draw_decision_curve(curve(), ax, BAND, **look), 2, 1),
+    "Murphy": (lambda ax, **look: diagram.draw_murphy(MURPHY, ax, **look), 0, 0),
+    "isotonic": (lambda ax, **look: diagram.draw_isotonic(MURPHY, ax, **look), 1, 0),
+    "ROC": (lambda ax, **look: diagram.draw_roc(MURPHY, ax, **look), 1, 0),
+    "clinical": (lambda ax, **look: diagram.draw_clinical(fitted(0.3), ax, **look), 1, 1),
+    "belt": (lambda ax, **look: diagram.draw_belt(fitted(0.3), ax, **look), 1, 1),
 }
 
 
@@ -94,14 +94,14 @@ def test_a_model_alone_is_drawn_in_full(draw):
 )
 @pytest.mark.parametrize("band", [None, BAND])
 def test_a_decision_curve_ends_beyond_what_is_acted_on_and_its_threshold(acted_on, best, threshold, end, band):
-    ax = decisions.draw_decision_curve(curve(acted_on, best), Figure().subplots(), band, threshold)
+    ax = diagram.draw_decision_curve(curve(acted_on, best), Figure().subplots(), band, threshold)
     assert ax.get_xlim() == pytest.approx((0.0, end))
     marked = [line.get_xdata()[0] for line in ax.lines if line.get_label().startswith("threshold")]
     assert marked == ([] if threshold is None else [threshold])
     assert [each.get_label() for each in ax.collections] == ([] if band is None else ["95% band"])
 
 
-@pytest.mark.parametrize("draw", [decisions.draw_belt, decisions.draw_clinical])
+@pytest.mark.parametrize("draw", [diagram.draw_belt, diagram.draw_clinical])
 @pytest.mark.parametrize(("most", "end"), [(0.1, 0.13), (0.5, 0.65), (0.51, 1.0), (0.9, 1.0)])
 def test_axes_of_risks_end_at_1_unless_all_lies_far_below(draw, most, end):
     for name in (None, "mine"):
@@ -109,11 +109,11 @@ def test_axes_of_risks_end_at_1_unless_all_lies_far_below(draw, most, end):
 
 
 def test_axes_hold_what_is_observed_as_well():
-    assert decisions.draw_clinical(fitted(0.1, observed=0.4), None).get_xlim()[1] == pytest.approx(0.52)
+    assert diagram.draw_clinical(fitted(0.1, observed=0.4), None).get_xlim()[1] == pytest.approx(0.52)
 
 
 @pytest.mark.parametrize("name", [None, "mine"])
 def test_the_panels_of_a_triptych_are_titled_with_their_numbers_where_the_model_is_alone(name):
-    figure = decisions.draw_triptych(MURPHY, None, name=name)
+    figure = diagram.draw_triptych(MURPHY, None, name=name)
     titles = ("Reliability: miscalibration 0.0100", "Elementary scores: mean 0.0200", "ROC: area 0.7000")
     assert [ax.get_title() for ax in figure.axes] == [each if name is None else each.split(":")[0] for each in titles]

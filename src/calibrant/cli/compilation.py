@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from calibrant import kernels
 from calibrant.kernels.shipped import target
+from calibrant.threads import processors
 
 if TYPE_CHECKING:
     from calibrant.door.sample import Sample
@@ -36,7 +37,7 @@ def compile_beside(report: Callable[[], None], *, everything: bool, files: bool 
     does without the kernels of what acting costs; they are compiled where `everything` is printed or drawn. Rows of
     `files` have an identity.
     """
-    shared = _start(everything, files) if _processors() > 1 and sys.executable and _first_run() else None
+    shared = _start(everything, files) if processors() > 1 and sys.executable and _first_run() else None
     from calibrant.kernels.compiled import when_compiling
 
     def begun(_cache: str | None) -> None:
@@ -192,7 +193,3 @@ def _first_run() -> bool:
 
     cache = redrawn_statistics.stats.cache_path
     return cache is not None and not any(Path(cache).glob(_INDEX))
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -114,7 +114,7 @@ class CalibrationBelt(Result):
 
         With a name, label or color: the curve and belt alone, as `ReliabilityDisplay.from_predictions` does.
         """
-        return cast("Axes", drawing("decisions", "draw_belt")(self, ax, name=name, label=label, color=color))
+        return cast("Axes", drawing("diagram", "draw_belt")(self, ax, name=name, label=label, color=color))
 
 
 def calibration_belt(

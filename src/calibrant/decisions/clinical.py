@@ -160,7 +160,7 @@ class ClinicalCalibration(Result):
 
         With a name, label or color: the curve and band alone, as `ReliabilityDisplay.from_predictions` does.
         """
-        return cast("Axes", drawing("decisions", "draw_clinical")(self, ax, name=name, label=label, color=color))
+        return cast("Axes", drawing("diagram", "draw_clinical")(self, ax, name=name, label=label, color=color))
 
 
 def _verdict(panel: ClinicalCalibration) -> str:

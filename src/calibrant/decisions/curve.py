@@ -167,7 +167,7 @@ class DecisionCurve(Result):
         name, label, color
             As one of several models, without the best cut: as for `ReliabilityDisplay.from_predictions`.
         """
-        draw = drawing("decisions", "draw_decision_curve")
+        draw = drawing("diagram", "draw_decision_curve")
         return cast("Axes", draw(self, ax, band, name=name, label=label, color=color))
 
 

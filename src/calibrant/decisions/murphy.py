@@ -89,7 +89,7 @@ class MurphyDiagram(Result):
 
         With a name, label or color: the score alone, as `ReliabilityDisplay.from_predictions` does.
         """
-        return cast("Axes", drawing("decisions", "draw_murphy")(self, ax, name=name, label=label, color=color))
+        return cast("Axes", drawing("diagram", "draw_murphy")(self, ax, name=name, label=label, color=color))
 
     def plot_triptych(
         self, ax: Sequence[Axes] | None = None, *, name: str | None = None, label: str | None = None, color: Any = None
@@ -98,7 +98,7 @@ class MurphyDiagram(Result):
 
         With a name, label or color: as one of several (`ReliabilityDisplay.from_predictions`).
         """
-        return cast("Figure", drawing("decisions", "draw_triptych")(self, ax, name=name, label=label, color=color))
+        return cast("Figure", drawing("diagram", "draw_triptych")(self, ax, name=name, label=label, color=color))
 
 
 def murphy_diagram(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> MurphyDiagram:

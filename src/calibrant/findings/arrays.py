@@ -33,13 +33,14 @@ from calibrant.door.sample import Sample
 from calibrant.door.weights import perhaps_sampled
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_advised
 from calibrant.findings.decision import default_limit, rejected
-from calibrant.findings.evidence import bounds_of_rows, evidence, gate_of_rows, units_drawn, varies_together
+from calibrant.findings.evidence import bounds_of_rows, evidence, units_drawn, varies_together
 from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.record import MeasureValue, in_its_bracket
 from calibrant.findings.reliability import fitted_curve, reliability
 from calibrant.findings.results import Audit
 from calibrant.findings.word_catalogue import CLASSES_SINGLE, FRACTIONS_BOUND, proved
 from calibrant.inference.bounds.draws import AnyDraws, Draws, draws_of
+from calibrant.inference.bounds.gate import calibration_gate_on_sample
 from calibrant.inference.bounds.population import teach
 from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, auc_from_sample, corp_from_sample
@@ -301,7 +302,17 @@ def audit_sample(
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
         bracket = ties.lower_distance_bracket
         n_rows = None if rows is None or rows.trials is None else rows.y_prob.size
-        gate = gate_of_rows(sample, units, limit, level, bracket, displacement, n_rows)
+        gate = None
+        if units is not None:
+            gate = calibration_gate_on_sample(
+                sample,
+                max_distance=limit,
+                level=level,
+                displacement=displacement,
+                bracket=bracket,
+                draws=units,
+                n_rows=n_rows,
+            )
         bounds = None
         if request.everything:
             bounds = bounds_of_rows(sample, units, level, witness.value, bracket, values, n_rows)

@@ -20,7 +20,6 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
 from calibrant.findings.word_catalogue import CELLS_MIX_WEIGHTS, NO_TRIALS
 from calibrant.inference.bounds.draws import AnyDraws, Draws
-from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
 from calibrant.inference.bounds.population import PopulationBounds, bounds_from_sample
 from calibrant.inference.testing.calibration import (
     CalibrationTestResult,
@@ -155,27 +154,6 @@ def units_drawn(sample: Sample, rows: Rows | None, draws: AnyDraws | None, weigh
     return Draws.of_sample(sample) if draws is None else draws
 
 
-def gate_of_rows(
-    sample: Sample,
-    units: AnyDraws | None,
-    limit: float,
-    level: float,
-    distance: Bracket,
-    displacement: float,
-    n_rows: int | None = None,
-) -> GateResult | None:
-    """The gate at a limit, from the bracket of the sample's distance.
-
-    What is drawn are rows, `n_rows` of them where the sample counts the trials of each. None where `units` are, which
-    are what is drawn from the population.
-    """
-    if units is None:
-        return None
-    return calibration_gate_on_sample(
-        sample, max_distance=limit, level=level, displacement=displacement, bracket=distance, draws=units, n_rows=n_rows
-    )
-
-
 def bounds_of_rows(
     sample: Sample,
     units: AnyDraws | None,
@@ -187,7 +165,7 @@ def bounds_of_rows(
 ) -> PopulationBounds | None:
     """Bounds for the population, from the sample's error, distance and other measures.
 
-    None where `units` are, as for the gate; those of cells that hold several predictions are made later.
+    None where `units` are; those of cells that hold several predictions are made later.
     """
     if units is None or sample.cell_width.max() > 0.0:
         return None

@@ -108,11 +108,6 @@ def mixed(task: tuple[Threshold, ...]) -> float:
     return sum(each.share * each.regret for each in task)
 
 
-def worst_task(cuts: Cuts) -> tuple[Threshold, ...]:
-    """The mixture of at most two thresholds, of mean 1/2, whose mean regret is largest."""
-    return mixture(*regret_corners(cuts))
-
-
 def regret_corners(cuts: Cuts) -> tuple[FloatArray, FloatArray]:
     """Thresholds and the regret there, as `mixture` takes them."""
     v = cuts.prediction
@@ -129,7 +124,10 @@ def _in_turn(first: float, even: FloatArray, odd: FloatArray, last: float) -> Fl
 
 
 def mixture(x: FloatArray, y: FloatArray) -> tuple[Threshold, ...]:
-    """The mixture of values `y` at thresholds `x`: 0, then each prediction twice (there, and after it), then 1."""
+    """The mixture of at most two thresholds, of mean 1/2, whose mean of the values is largest.
+
+    Values `y` at thresholds `x` are at 0, then at each prediction twice (there, and after it), then at 1.
+    """
     i, j = support(x, y, 0.5)
     share = 0.0 if i == j else float((0.5 - x[i]) / (x[j] - x[i]))
     return tuple(

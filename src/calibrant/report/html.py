@@ -27,8 +27,7 @@ from calibrant.findings.results import Audit
 from calibrant.inference.bounds.gate import asked, most_in_short
 from calibrant.measures.registry import measures
 from calibrant.recalibration.curves.base import title_of
-from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.diagram import MOST_EVIDENCE, curves_svg, diagram, drift_svg
+from calibrant.report.diagram import MOST_EVIDENCE, curves_svg, decision_svg, diagram, drift_svg, triptych_svgs
 from calibrant.report.frame import beyond, place
 from calibrant.report.segments import (
     errors_svg,

@@ -24,7 +24,7 @@ from calibrant.inference.bounds.one_event import lower_end, psi
 from calibrant.inference.bounds.tally import Proof, needs
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.kernels.regret_units import most_allowed, reached
-from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
+from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, regret_corners
 
 Cells = tuple[FloatArray, FloatArray]
 _BETS = 3
@@ -303,7 +303,7 @@ def _best_cut(lesson: Sample, threshold: float | None, cells: Cells) -> Function
 def _task(lesson: Sample, cells: Cells) -> Function:
     """Return the gain of the best cuts in the task in which these rows lose most."""
     cuts = Cuts.of(lesson)
-    gain = _gains(cuts, worst_task(cuts), cells)
+    gain = _gains(cuts, mixture(*regret_corners(cuts)), cells)
     return lambda y, v: 2.0 * gain(y, v)
 
 

@@ -7,7 +7,7 @@ __all__ = ["CalibrationTestResult", "calibration_test"]
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ from calibrant.inference.testing.components import (
     WAVES,
     Components,
     UncertainLots,
-    drawn_statistics,
     joint_statistics,
     log_tail,
     lots_of_joint,
@@ -37,10 +36,6 @@ from calibrant.inference.testing.components import (
 from calibrant.inference.testing.result import LEAST, TestResult, contradicted, impossible_rows, register_test
 from calibrant.resampling.joint import JointRows
 from calibrant.resampling.redraw import FEW_AND_WEIGHTED, enough_for_signs, joined, log_tail_of_total
-
-if TYPE_CHECKING:
-    pass
-
 
 _BY_REDRAWS, _BY_TAIL = 0.99, 0.01  # shares of the level that the two p-values get
 _SHARE = {COX: 1.0, WAVES: 1.0, GROUPS: 0.25}
@@ -324,8 +319,11 @@ def test_lots(
         )  # fmt: skip
     if joint is not None:
         parts, statistics = joint_statistics(joint, lots, n_resamples, seed)
+    elif lots.group is not None:
+        parts, statistics = signed_statistics(lots, n_resamples, seed)
     else:
-        parts, statistics = (drawn_statistics if lots.group is None else signed_statistics)(lots, n_resamples, seed)
+        parts = Components.of(lots)
+        statistics = parts.statistics(lots, n_resamples, seed)
     logs = parts.logs(statistics)
     kinds = np.array([name for name, _ in parts.names])
     best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}

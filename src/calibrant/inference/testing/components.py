@@ -124,12 +124,6 @@ class Components:
         return np.asarray(out)
 
 
-def drawn_statistics(lots: UncertainLots, n_resamples: int, seed: np.uint64) -> tuple[Components, FloatArray]:
-    """Return the components, and statistics of the outcomes and of redrawn ones."""
-    parts = Components.of(lots)
-    return parts, parts.statistics(lots, n_resamples, seed)
-
-
 def _slope(lots: UncertainLots, variance: FloatArray, total: float) -> FloatArray:
     odds = np.log(lots.prediction) - np.log1p(-lots.prediction)
     centred = odds - float((variance * odds).sum()) / total

@@ -6,7 +6,7 @@ __all__ = ["TwoSampleResult", "two_sample_calibration_test"]
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -141,32 +141,9 @@ def two_sample_calibration_test(
     >>> two_sample_calibration_test(y_true, 1 - y_prob, random_state=0).reject
     True
     """
-    options: dict[str, Any] = {
-        "test": test,
-        "smoothness": smoothness,
-        "cross_fit": cross_fit,
-        "level": level,
-        "n_resamples": n_resamples,
-        "random_state": random_state,
-    }
-    if dimensions(y_prob) == 1:
-        return two_sample_calibration_test_on_rows(Rows.of(y_true, y_prob), **options)
-    return _two_sample(*_in_one_order(multiclass_sample(y_true, y_prob)), **options)
-
-
-def two_sample_calibration_test_on_rows(
-    rows: Rows,
-    *,
-    test: TwoSampleTest,
-    smoothness: float | None,
-    cross_fit: bool,
-    level: float,
-    n_resamples: int,
-    random_state: RandomState,
-) -> TwoSampleResult:
-    """`two_sample_calibration_test` of rows that were read already."""
+    rows = Rows.of(y_true, y_prob) if dimensions(y_prob) == 1 else multiclass_sample(y_true, y_prob)
     result = _two_sample(*_in_one_order(rows), test, smoothness, cross_fit, level, n_resamples, random_state)
-    return replace(result, impossible=impossible_rows(rows))
+    return replace(result, impossible=impossible_rows(rows)) if isinstance(rows, Rows) else result
 
 
 def _two_sample(

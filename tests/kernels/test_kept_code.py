@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 
-from calibrant.kernels import compiled, object_files
+from calibrant.kernels import compiled
 from tests.damage import damaged
 
 
@@ -53,8 +53,8 @@ ARGUMENTS = (Pair(np.arange(4.0), np.ones((4, 2))), np.zeros(1, np.int64), 0.5, 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(object_files, "_folder", lambda: tmp_path)
-    monkeypatch.setattr(object_files, "_calls", [0])  # whatever other tests have called
+    monkeypatch.setattr(compiled, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled, "_calls", [0])  # whatever other tests have called
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "numba"))
     return tmp_path
 
@@ -159,11 +159,9 @@ def test_types_are_told_apart():
     readonly = np.arange(4.0)
     readonly.flags.writeable = False
     kinds = [x, readonly, x[::2], x.astype(np.float32), x.reshape(2, 2), np.asfortranarray(x.reshape(2, 2))]
-    assert len({object_files.key_of((each,)) for each in kinds}) == len(kinds)
-    assert len({object_files.key_of((each,)) for each in (1, 1.0, True, None, np.uint64(1), (1,))}) == 6
-    assert (
-        object_files.key_of((2**63,)) is object_files.key_of(("text",)) is object_files.key_of((np.int32(1),)) is None
-    )
+    assert len({compiled.key_of((each,)) for each in kinds}) == len(kinds)
+    assert len({compiled.key_of((each,)) for each in (1, 1.0, True, None, np.uint64(1), (1,))}) == 6
+    assert compiled.key_of((2**63,)) is compiled.key_of(("text",)) is compiled.key_of((np.int32(1),)) is None
     kernel_of(divided)(7, 2)
     other = kernel_of(divided)
     assert other(7.0, 2.0) == 3.0
@@ -175,7 +173,7 @@ def test_many_calls_are_numbas(monkeypatch):
     kernel_of(divided)(7, 2)
     again = kernel_of(divided)
     assert again(7, 2) == 3
-    monkeypatch.setattr(object_files, "_calls", [object_files._MANY])
+    monkeypatch.setattr(compiled, "_calls", [compiled._MANY])
     assert again(7, 2) == 3
     assert not by_kept_code(again)
 
@@ -186,7 +184,7 @@ def test_code_that_does_not_fit_is_not_called(folder, monkeypatch, changed):
     (path,) = folder.glob("*.kept")
     whole = path.read_bytes()
     if changed == "a source":
-        monkeypatch.setattr(object_files, "_stamp", lambda: "another")
+        monkeypatch.setattr(compiled, "_stamp", lambda: "another")
     elif changed == "its name":
         path.rename(folder / path.name.replace("divided", "part"))
     for number in range(4):
@@ -195,21 +193,21 @@ def test_code_that_does_not_fit_is_not_called(folder, monkeypatch, changed):
             if path.read_bytes() == whole:
                 continue
         again = kernel_of(part if changed == "its name" else divided)
-        assert object_files.load(again, ("i8", "i8")) is None
+        assert compiled.load(again, ("i8", "i8")) is None
 
 
 def test_code_that_calls_what_is_not_there_is_not_kept(folder, monkeypatch):
-    monkeypatch.setattr(object_files, "_OURS", set())
+    monkeypatch.setattr(compiled, "_OURS", set())
     kernel_of(divided)(7, 2)
     assert not list(folder.glob("*.kept"))
     with pytest.raises(ValueError, match=r"^$"):
-        list(object_files._undefined(b"MZ" + bytes(80)))
+        list(compiled._undefined(b"MZ" + bytes(80)))
 
 
 def test_the_stamp_knows_numbas_settings(monkeypatch):
-    before = object_files._stamp.__wrapped__()
+    before = compiled._stamp.__wrapped__()
     monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
-    assert object_files._stamp.__wrapped__() == before
+    assert compiled._stamp.__wrapped__() == before
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
-    assert object_files._stamp.__wrapped__() != before
+    assert compiled._stamp.__wrapped__() != before
     assert json.dumps(before)
