@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from decimal import Decimal
+from difflib import SequenceMatcher
 from pathlib import Path
 from unittest import mock
 
@@ -96,11 +97,16 @@ def small(name: str, data: Path) -> tuple[registry.Reproduction, str]:
 def apart(record: str, text: str) -> list[str]:
     """Lines that differ, as recorded and as written now, but for what another processor's arithmetic may change."""
     before, now = record.splitlines(), text.splitlines()
-    lines = [f"{len(before)} lines are recorded, {len(now)} written"] * (len(before) != len(now))
-    for one, other in zip(before, now, strict=False):
-        if NUMBER.split(one) != NUMBER.split(other) or not all(map(_near, NUMBER.findall(one), NUMBER.findall(other))):
-            lines += [f"- {one}", f"+ {other}"]
-    return lines
+    words = ([NUMBER.sub("0", line) for line in lines] for lines in (before, now))
+    differing = []
+    for kind, *(first, end, start, stop) in SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+        if kind != "equal":
+            differing += [f"- {line}" for line in before[first:end]] + [f"+ {line}" for line in now[start:stop]]
+            continue
+        for one, other in zip(before[first:end], now[start:stop], strict=True):
+            if not all(map(_near, NUMBER.findall(one), NUMBER.findall(other))):
+                differing += [f"- {one}", f"+ {other}"]
+    return differing
 
 
 def _near(one: str, other: str) -> bool:

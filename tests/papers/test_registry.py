@@ -59,7 +59,10 @@ def test_a_changed_number_is_seen_and_anothers_last_digit_is_not():
     assert small_pages.apart("| 3 of 20 | 0.1234 | 5e-17 | -0.10 |", "| 3 of 20 | 0.1235 | 0.0 | -0.1 |") == []
     for now in ("4 of 20 | 0.1234", "3 of 20 | 0.1236", "3 of 20 | 0.1234 |", "3 of 20 | -0.1234"):
         assert small_pages.apart("3 of 20 | 0.1234", now) == ["- 3 of 20 | 0.1234", f"+ {now}"]
-    assert small_pages.apart("a\nb", "a") == ["2 lines are recorded, 1 written"]
+    rows = "0 of 4 rows\n| a | 1.25 |\n| b | 0.5 |\nThe end."
+    longer = rows.replace("0 of 4", "0 of 5").replace("| b", "| new | 7 |\n| b")
+    assert small_pages.apart(rows, longer) == ["- 0 of 4 rows", "+ 0 of 5 rows", "+ | new | 7 |"]  # no row that moved
+    assert small_pages.apart("a\nb", "a") == ["- b"]
     assert "python -m tests.papers.small_pages new" in "\n".join(small_pages.apart(small_pages.recorded("new"), "a"))
 
 
