@@ -70,10 +70,10 @@ def largest_gap_test(
     >>> largest_gap_test([1, 1, 1, 1, 1, 1], [0.1] * 6, random_state=0).reject
     True
     """
-    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights).tested
-    level, weight = check_level(level), rows.sample.total_weight
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups, outcome_free_weights)
+    level, weight = check_level(level), rows.tested.sample.total_weight
     observed, pvalue = redrawn_pvalue(
-        rows,
+        rows.tested,
         lambda excess: float(np.abs(excess).max()) / weight,
         level=level,
         n_resamples=n_resamples,
