@@ -14,6 +14,7 @@ import pytest
 
 from calibrant.public_names import MODULE_OF
 from tests.public import FUNCTIONS, PUBLIC
+from tests.registered import TOOL
 
 ROOT = Path(__file__).parents[1]
 SKETCHES = {"architecture.md"}  # shows the shape of code, not code
@@ -136,14 +137,8 @@ def test_each_of_six_readers_finds_her_page_by_one_click_and_her_questions_by_tw
     assert questions <= linked(rows[name])
 
 
-def entries(page):
-    """Heading of each entry of a page, with its text."""
-    parts = (ROOT / "docs" / page).read_text().split("\n## ")[1:]
-    return {part.partition("\n")[0]: part for part in parts}
-
-
 def test_every_test_has_an_entry_with_a_picture_and_its_limits():
-    of_measures, of_tests = entries("measures-one-by-one.md"), entries("tests-one-by-one.md")
+    of_measures, of_tests = (TOOL.entries(ROOT / "docs" / f"{kind}-one-by-one.md") for kind in ("measures", "tests"))
     of_measures = {name: text for name, text in of_measures.items() if "**Says:**" not in text}  # as the tool wrote it
     assert {name for name in FUNCTIONS if name.endswith("_test")} <= set(of_tests)
     for name, text in {**of_measures, **of_tests}.items():
@@ -202,12 +197,11 @@ def test_each_how_to_page_answers_one_question_in_under_two_hundred_words():
 
 
 def test_the_gallery_has_every_public_function_with_its_question():
-    parts = re.split(r"^### ", (ROOT / "docs" / "gallery.md").read_text(), flags=re.MULTILINE)[1:]
-    assert {part.partition("\n")[0] for part in parts} == set(FUNCTIONS)
-    for part in parts:
-        name, question, *_ = (line for line in part.splitlines() if line)
-        assert question.endswith("?"), name
-        assert f"](pictures/{name}.svg)" in part or "```text" in part, name
+    parts = TOOL.entries(ROOT / "docs" / "gallery.md", "###")
+    assert set(parts) == set(FUNCTIONS)
+    assert [name for name, text in parts.items() if not TOOL.asks_and_shows(name, text)] == []
+    for without in ("", "a\n\nWhat?\n\n```python\n1\n```\n", "a\n\n![What?](pictures/a.svg)\n"):
+        assert not TOOL.asks_and_shows("a", without)
 
 
 def test_a_contributor_is_told_of_files_that_are_there():

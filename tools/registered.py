@@ -60,10 +60,16 @@ def page_of(kind: Registered) -> tuple[str, str, str]:
     return "docs/measures-one-by-one.md", "docs/measures.md", "docs/api/measures.md"
 
 
-def entries(page: Path) -> dict[str, str]:
+def entries(page: Path, mark: str = "##") -> dict[str, str]:
     """Heading of each entry of a page, with its text."""
-    parts = page.read_text().split("\n## ")[1:]
+    parts = page.read_text().split(f"\n{mark} ")[1:]
     return {part.partition("\n")[0]: part for part in parts}
+
+
+def asks_and_shows(name: str, text: str) -> bool:
+    """Whether an entry of the gallery asks a question first, and has its picture or what its example prints."""
+    _, question, *_ = [*filter(None, text.splitlines()), "", ""]
+    return question.endswith("?") and (f"](pictures/{name}.svg)" in text or "```text" in text)
 
 
 def entry(kind: Measure | CalibrationTest) -> str:
@@ -194,9 +200,10 @@ def of_the_docs(kind: Measure | CalibrationTest, page: Path) -> Iterator[tuple[s
     yield f"what it proves, or its sentence, in {where}", by_hand or kind.sentence in text
     yield f"a source in {where}", "**Source:**" in text
     yield f"a link to its picture in {where}", f"](pictures/{kind.name}.svg)" in text
-    gallery = (page.parent / "gallery.md").read_text()
-    yield "an entry of its name, with a question and a picture, in docs/gallery.md", f"\n### {kind.name}\n" in gallery
-    yield "its name in a list that docs/gallery.md prints", f"'{kind.name}'" in gallery
+    gallery = page.parent / "gallery.md"
+    answer = asks_and_shows(kind.name, entries(gallery, "###").get(kind.name, ""))
+    yield "an entry of its name, with a question and a link to its picture, in docs/gallery.md", answer
+    yield "its name in a list that docs/gallery.md prints", f"'{kind.name}'" in gallery.read_text()
     yield "a picture in docs/pictures", (page.parent / "pictures" / f"{kind.name}.svg").exists()
     docstring = " ".join((function_of(kind).__doc__ or "").split())
     yield "a sentence of 20 to 200 characters that ends", 20 < len(kind.sentence) < 200 and kind.sentence[-1] == "."
