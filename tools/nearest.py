@@ -187,6 +187,12 @@ def _public(tree: ast.Module) -> set[str]:
     return set()
 
 
+def asking_all(root: Path, files: list[str]) -> list[str]:
+    """Files of tests that ask every measure, test of calibration or map that is registered."""
+    every = re.compile(r"from tests\.registered import|\bcalibration_tests\(\)")
+    return [file for file in files if every.search((root / file).read_text())]
+
+
 def changed_since(base: str, root: Path) -> list[str]:
     """Files of tests that are nearest to the modules that changed since a commit, and those that changed themselves."""
     said = [["git", "diff", "--name-only", base], ["git", "ls-files", "--others", "--exclude-standard"]]
@@ -198,7 +204,7 @@ def changed_since(base: str, root: Path) -> list[str]:
     near = [test for path in inside for test in nearest.files(path)]
     registers = re.compile(r"^@register", re.MULTILINE)
     if any(registers.search((nearest.source / path).read_text()) for path in inside):  # what all of a kind promise
-        near += [file for file in files if "from tests.registered import" in (root / file).read_text()]
+        near += asking_all(root, files)
     return list(dict.fromkeys([*(path for path in paths if path in files), *near]))
 
 
