@@ -211,3 +211,12 @@ def test_the_stamp_knows_numbas_settings(monkeypatch):
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
     assert compiled._stamp.__wrapped__() != before
     assert json.dumps(before)
+
+
+def test_memory_whose_references_nobody_counts_is_not_given_back():
+    data = np.arange(3.0)
+    words, read = compiled._array("<f8", 1)
+    array = read(words(0, 0, data.size, data.itemsize, data.ctypes.data, *data.shape, *data.strides))
+    assert (array == data).all()
+    del array
+    assert (data == np.arange(3.0)).all()

@@ -566,5 +566,5 @@ class _Memory:
     owner: Any = None
 
     def __del__(self) -> None:
-        if self.give_back is not None:
+        if self.handle and self.give_back is not None:
             self.give_back(self.handle)
