@@ -236,8 +236,10 @@ CALLS: dict[str, Callable[..., Callable[[], Any]]] = dict(
         ("audit, ten classes", _of_classes(lambda y, p: calibrant.audit(y, p, random_state=0))),
     ]
 )
-for each in (*measures.measures().values(), *inference.calibration_tests().values()):
-    CALLS |= {} if each.name in CALLS else dict([_plain(each.name, **getattr(each, "parameters", {}))])
+for each in measures.measures().values():
+    CALLS |= {} if each.name in CALLS else dict([_plain(each.name, **each.parameters)])
+for test in inference.calibration_tests().values():
+    CALLS |= {} if test.name in CALLS else dict([_plain(test.name, **(FEW if test.null == "redrawn" else {}))])
 for each in curves().values():
     CALLS |= {} if f"{each.kind.estimator_name}.fit" in CALLS else dict([_fits(each.kind.estimator_name)])
 for each in measures.measures().values():
