@@ -136,7 +136,7 @@ def _followed(option, value=None):
 FRACTIONS = {
     "--sampling-fractions": Value(("0:0.4,1:1",)),
     **{option: _followed(option) for option in FOLLOWED},
-    "--strata": _followed("--strata", "site"),
+    "--strata": _followed("--strata", "site,kind"),  # segments of `by` are strata already
     "--least-followed": _followed("--least-followed", "0.99"),
 }
 VALUES = {
@@ -250,6 +250,13 @@ def test_so_it_does_beside_every_other(case):
     matters_or_is_refused(*case)
 
 
+def test_options_that_a_state_does_not_take_are_named_as_they_are_given():
+    done = outcome("gate", "so far", "", ("--anytime", "kept.gate", "--so-far", "--max-depth", "1", "--exclude-bad"))
+    assert done[0] == 2
+    assert done[1].startswith("calibrant: --max-depth: cannot be used with --so-far")
+    assert "nor can --exclude-bad" in done[1]
+
+
 def test_more_of_the_page_is_refused_beside_json():
     done = outcome("audit", "rows", "", ("--all", "--json"))
     why = "--all: has no effect beside --json, which prints everything"
@@ -322,12 +329,13 @@ def matters_or_is_refused(command, mode, option, other=None):
 
 def _matters_or_is_refused(command, mode, option, other, variant):
     how, value = MODES[command][mode], VALUES[command][option]
-    beside = tuple(each for each in value.beside if not set(value.beside) & set(how.args))
+    needs = dict(zip(value.beside[::2], value.beside[1::2], strict=True))
     own = without(how.args, option)
     if other is not None:
         more = VALUES[command][other]
         own = (*without(own, other), other, *more.args)
-        beside = tuple(each for each in (*beside, *more.beside) if not {*beside, *more.beside} & set(own))
+        needs |= dict(zip(more.beside[::2], more.beside[1::2], strict=True))
+    beside = tuple(part for each, its in needs.items() if each not in (option, *own) for part in (each, its))
     base, args = (*own, *beside), (*own, *beside, option, *value.args)
     if command in ("audit", "gate") and option not in PRINTS:
         base, args = (*base, "--json"), (*args, "--json")

@@ -344,7 +344,8 @@ def _proved_wrong(audits: Iterable[Audit], reference: str | None) -> bool:
 def _request_to_gate(file: str | None, so_far: bool, options: Mapping[str, Any]) -> GateRequest | None:
     """The request of a gate that reads FILE; None where only a state is read."""
     if so_far:
-        refuse_idle(GATE, given(), ["so far"] if options["anytime"] is not None else ["no state"])
+        modes = ["so far"] if options["anytime"] is not None else ["no state"]
+        refuse_idle(GATE, given(), modes, GateRequest.flag)
         return None
     if file is None:
         ways = "name it; --anytime STATE --so-far says what a state proves, without FILE"
