@@ -5,6 +5,8 @@ from itertools import pairwise
 import matplotlib as mpl
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy.optimize import NonlinearConstraint, minimize
 from scipy.special import expit
 from scipy.stats import chi2
@@ -14,6 +16,7 @@ from calibrant.decisions import belt, calibration_belt
 from calibrant.decisions.belt import CalibrationBelt, quantile, survival
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.line import LogitLine
+from tests.strategies import examples
 
 # 1 - givitiStatCdf(t, m, "external", .95) of R's givitiR 1.3 at t = 3, 8, 14, 20, 30.
 GIVITIR = {
@@ -127,17 +130,51 @@ def test_ends_of_few_rows_with_far_log_odds_by_brute_force(seed, n, shape):
             assert end == pytest.approx(1 / (1 + np.exp(-float(tried.x @ height))), abs=1e-5)
 
 
-def test_ends_of_many_rows_hardly_change_where_they_are_pooled(monkeypatch):
+@pytest.mark.parametrize(
+    ("n", "shape", "bends", "off"),
+    [
+        (600, (1.0, 1.0), (0.0, 0.8, 0.3), 3e-6),
+        (20_000, (1.0, 1.0), (0.0, 0.8, 0.05), 3e-6),
+        (20_000, (0.5, 40.0), (0.3, 1.0), 3e-6),
+        (20_000, (0.2, 0.2), (0.0, 0.5), 3e-6),
+        (20_000, (4.0, 0.7), (0.2, 0.9, 0.0, 0.05), 3e-4),  # degree 4, few rows and log-odds to 28: a belt to 0.9
+    ],
+)
+def test_ends_of_many_rows_are_those_of_all_their_predictions(n, shape, bends, off, monkeypatch):
     rng = np.random.default_rng(5)
-    v = rng.random(20_000)
+    v = rng.beta(*shape, n).clip(1e-12, 1 - 1e-12)
     odds = np.log(v / (1 - v))
-    y = (rng.random(v.size) < 1 / (1 + np.exp(-0.8 * odds - 0.05 * odds**2))).astype(float)
+    y = (rng.random(v.size) < expit(np.polynomial.polynomial.polyval(odds, bends))).astype(float)
     found = calibration_belt(y, v)
-    monkeypatch.setattr("calibrant.decisions.belt._CELLS", v.size)
+    monkeypatch.setattr("calibrant.decisions.belt._FEW", v.size)
     whole = calibration_belt(y, v)
-    assert found.degree == whole.degree == 2
+    assert found.degree == whole.degree
+    assert found.statistic == pytest.approx(whole.statistic, abs=1e-8)
+    assert found.observed == pytest.approx(whole.observed, abs=1e-10)
     for ends in ("observed_lower", "observed_upper"):
-        assert getattr(found, ends) == pytest.approx(getattr(whole, ends), abs=1e-3)
+        assert getattr(found, ends) == pytest.approx(getattr(whole, ends), abs=off)
+
+
+@given(st.data())
+@examples(2000)
+def test_two_points_a_range_have_its_first_four_moments(data):
+    """Ranges of one prediction, of neighbours one ulp apart, of one heavy prediction and others; of any masses."""
+    places = data.draw(st.lists(st.one_of(st.floats(-30, 30), st.integers(-5, 5).map(float)), min_size=2, max_size=60))
+    places += [np.nextafter(place, np.inf) for place in places if data.draw(st.booleans())]
+    odds = np.unique(places)
+    assume(odds.size > 1)
+    size = st.one_of(st.integers(1, 9).map(float), st.floats(1e-3, 1e6))
+    mass = np.array(data.draw(st.lists(size, min_size=odds.size, max_size=odds.size)))
+    line = LogitLine(np.stack([np.ones(odds.size), odds]), np.zeros(odds.size), mass)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(belt, "_RANGES", data.draw(st.integers(2, 40)))
+        points, masses = belt._two_points_a_range(line)
+    assert (masses >= 0.0).all()
+    assert points.min() >= odds[0] - 1e-12
+    assert points.max() <= odds[-1] + 1e-12
+    for power in range(4):
+        size = (mass * (1.0 + abs(odds)) ** power).sum()
+        assert (masses * points**power).sum() == pytest.approx((mass * odds**power).sum(), abs=1e-12 * size)
 
 
 # Of the upper ends one Newton step goes to where the likelihood is flat, and its own scale has no end there.
@@ -152,8 +189,8 @@ EVENTS = np.isin(np.arange(FLAT.size), [9, 14, 16, 19, 20, 23]).astype(float)
 def test_ends_that_are_found_at_once_are_those_that_are_found_one_after_another(monkeypatch):
     touching = belt._touching
 
-    def in_turn_alone(line, features, limit, height, starts):
-        return touching(line, features, limit, height, starts) if len(starts) == 1 else [None] * len(starts)
+    def in_turn_alone(likelihood, limit, height, start):
+        return touching(likelihood, limit, height, start) if len(height) == 1 else [None] * len(height)
 
     rng = np.random.default_rng(0)
     cases = [(EVENTS, FLAT)]
@@ -193,7 +230,7 @@ def test_it_holds_the_diagonal_of_calibrated_rows_and_leaves_it_otherwise():
 
 
 @pytest.mark.slow
-def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
+def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn():
     y, v = drawn(2000, 1, power=1.4)
     v = np.round(v, 1)
     values = np.unique(v[(v > 0) & (v < 1)])
@@ -204,12 +241,7 @@ def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
     for name in ("observed", "observed_lower", "observed_upper", "coefficients"):
         np.testing.assert_allclose(getattr(pooled, name), getattr(single, name), atol=1e-7)
     assert calibration_belt(y, v).rows_left_out == np.count_nonzero(~held)
-    y, v = drawn(3000, 2, power=1.4)
-    whole = calibration_belt(y, v)
-    monkeypatch.setattr("calibrant.decisions.belt._CELLS", 500)
-    coarse = calibration_belt(y, v)
-    assert coarse.statistic == whole.statistic
-    np.testing.assert_allclose(coarse.observed_upper, whole.observed_upper, atol=1e-3)
+    whole = calibration_belt(*drawn(3000, 2, power=1.4))
     with mpl.rc_context({"backend": "agg"}):
         assert [each.get_label() for each in whole.plot().get_lines()] == ["ideal", f"degree {whole.degree}"]
 
@@ -262,19 +294,22 @@ def test_the_fit_ends_where_the_likelihood_is_level_wherever_it_began(begun):
     """From far away whole steps go too far, and are halved."""
     y, v = drawn(200, 0)
     line = LogitLine.of(Cases.read(y, v))
-    features = belt._Powers.of(line).features(line.odds, 1)
-    theta, low = belt._fit(line, features, np.array(begun))
+    _, whole, _ = belt._likelihoods(line)
+    theta, low = belt._fit(whole.up_to(1), np.array(begun))
+    features = whole.features[:2]
     odds = theta @ features
     assert features @ (line.mass * (expit(odds) - line.rate)) == pytest.approx([0.0, 0.0], abs=1e-6)
     assert low == pytest.approx(line.mass @ (np.logaddexp(0.0, odds) - line.rate * odds))
 
 
-@pytest.mark.parametrize(("n", "kept"), [(1024, True), (1025, False)])
-def test_up_to_1024_predictions_none_are_pooled(n, kept):
-    """The first is far from all others, so that their log-odds differ by less than a range is wide."""
-    v = expit(np.append(-30.0, np.linspace(0.0, 1e-3, n - 1)))
+@pytest.mark.parametrize(("n", "kept"), [(512, True), (513, False)])
+def test_up_to_512_predictions_stand_for_themselves(n, kept):
+    v = np.linspace(0.1, 0.9, n)
     line = LogitLine.of(Cases.read((np.arange(n) % 2).astype(float), v))
-    assert (belt._pooled(line).odds.size == n) == kept
+    _, whole, few = belt._likelihoods(line)
+    assert whole.mass.size == n
+    assert (few is whole) == kept
+    assert kept or few.mass.size <= 2 * 128
 
 
 def test_places_are_as_many_even_in_log_odds_as_even_in_rank():

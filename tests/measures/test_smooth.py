@@ -157,6 +157,29 @@ def test_blocks_give_the_value_of_the_pass_by_rows(kind, seed, bins):
             assert value / total == pytest.approx(of, abs=1e-11)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@examples(100)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_rows_that_two_threads_pool_are_those_that_one_does(kind, seed):
+    from calibrant.kernels import blocks
+
+    rng = np.random.default_rng(seed)
+    y, v = many(rng, int(rng.choice([2, 129, 1000, 9000])), kind)
+    y = np.round(y)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (door, smooth, threads):
+            patch.setattr(module, "WORTH_A_THREAD", 1)
+            patch.setattr(module, "processors", lambda: 2)
+        keys = np.sort((v.view(np.uint64) << np.uint64(1)) | y.astype(np.uint64))
+        nothing = np.empty(0)
+        row, place = smooth._Rows(keys, nothing, nothing, np.ones(1)).parts()
+        shared = Sample.of_keys(keys, row, place)
+    assert row.size == min(8, -(-y.size // blocks.BLOCK)) + 1
+    alone = Sample.of_arrays(y, v)
+    for name in ("prediction", "count", "ones"):
+        assert np.array_equal(getattr(shared, name), getattr(alone, name))
+
+
 def test_blocks_are_refused_only_where_keys_cannot_be_told_apart_or_most_rows_are_open():
     v = np.sort(np.random.default_rng(0).random(9000))
     calibrated = (np.random.default_rng(1).random(9000) < v) * 1.0

@@ -35,7 +35,8 @@ _HIGHEST = 4  # degree
 _CHOSEN = 0.95  # the share of chance gains that a degree more has to exceed
 _ENTERS = float(ndtri(0.5 + 0.5 * _CHOSEN))  # the same of the gain's root, which is half-normal
 _POINTS = 61
-_CELLS = 1024  # about so many ranges, on which the ends of the belt are found where there are more predictions
+_FEW = 512  # predictions: where there are more, ends are found with two points for each range
+_RANGES = 128  # about so many
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(64)
 _STEPS = 100
 _NEWTON = 12  # steps towards an end before less is allowed
@@ -154,10 +155,9 @@ def calibration_belt(
     log-likelihood rises by more than the 95% point of chi-square. Given the degree m, consider twice the gain over the
     predictions themselves. It is chi-square with two degrees of freedom, plus m - 1 squares that are known to be above
     that point. The belt is all polynomials of degree m whose likelihood is within the quantile of this distribution. It
-    holds in large samples, if the true curve is such a polynomial. With more than 1,024 distinct predictions its ends
-    are found on about as many ranges, short in rank and in log-odds. There are no weights or groups: the
-    likelihood is of single, independent outcomes. Cost: a sort, some twenty passes, and some five hundred over the
-    ranges.
+    holds in large samples, if the true curve is such a polynomial. With more than 512 distinct predictions two points
+    for each of some 128 ranges stand for them where ends are found; docs/decisions.md bounds what that costs. There are
+    no weights or groups: the likelihood is of single, independent outcomes. Cost: a sort, and some ten passes.
 
     References
     ----------
@@ -178,23 +178,23 @@ def calibration_belt(
     cases = Cases.read(y_true, y_prob, None, trials)
     if trials is None:
         require_single_outcomes(cases.y)
-    cases = cases.single()
+    else:
+        cases = cases.single()
     line = LogitLine.of(cases)
     if line is None or line.odds.size < 2:
         raise InputError("y_prob", "has fewer than two distinct values between 0 and 1; a line needs two")
     if line.separated() != 0.0:
         raise InputError("y_true", "is separated by a cut of the predictions, or all the same: no curve fits best")
-    powers = _Powers.of(line)
-    theta, low = _choose_degree(line, powers)
+    powers, whole, few = _likelihoods(line)
+    theta, low = _choose_degree(whole, few)
     degree = theta.size - 1
     bisector = float((line.mass * (np.logaddexp(0.0, line.odds) - line.rate * line.odds)).sum())
     statistic = max(0.0, 2.0 * (bisector - low))
     pvalue = max(LEAST, survival(statistic, degree))
     at = _grid(line)
     own = powers.features(at, degree)
-    coarse = _pooled(line)
-    features = powers.features(coarse.odds, degree)
-    lower, upper = (_ends(coarse, features, theta, quantile(level, degree), own, sign) for sign in (-1.0, 1.0))
+    allowed = quantile(level, degree)
+    lower, upper = (_ends(few.up_to(degree), theta, allowed, own, sign) for sign in (-1.0, 1.0))
     return CalibrationBelt(
         degree=degree,
         coefficients=powers.coefficients(theta),
@@ -213,33 +213,27 @@ def calibration_belt(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Powers:
-    """Powers of the log-odds, made orthogonal and of size 1 on the rows, the lower ones first."""
+    """Powers of the log-odds, made orthogonal and of size 1 on some points, the lower ones first."""
 
     centre: float
     size: float
     inverse: FloatArray
 
     @classmethod
-    def of(cls, line: LogitLine) -> _Powers:
-        share = line.mass / line.mass.sum()
-        centre = float((share * line.odds).sum())
-        size = math.sqrt(float((share * (line.odds - centre) ** 2).sum()))
-        highest = min(_HIGHEST, line.odds.size - 1)
-        raw = np.vander((line.odds - centre) / size, highest + 1, increasing=True)
+    def of(cls, odds: FloatArray, mass: FloatArray) -> _Powers:
+        share = mass / mass.sum()
+        centre = float((share * odds).sum())
+        size = math.sqrt(float((share * (odds - centre) ** 2).sum()))
+        highest = min(_HIGHEST, odds.size - 1)
+        raw = np.vander((odds - centre) / size, highest + 1, increasing=True)
         raw *= np.sqrt(share)[:, None]
-        del share
         return cls(centre, size, np.linalg.inv(np.linalg.qr(raw, mode="r")))
 
-    @property
-    def highest(self) -> int:
-        """The highest degree that the rows have a value for."""
-        return int(self.inverse.shape[0]) - 1
-
-    def features(self, odds: FloatArray, degree: int) -> FloatArray:
-        """The first of them at some log-odds, as logistic_derivatives takes them."""
-        raw = np.vander((odds - self.centre) / self.size, degree + 1, increasing=True)
-        raw = raw @ self.inverse[: degree + 1, : degree + 1]
-        return np.ascontiguousarray(raw.T)
+    def features(self, odds: FloatArray, degree: int | None = None) -> FloatArray:
+        """Those up to a degree, by default all, at some log-odds, as logistic_derivatives takes them."""
+        inverse = self.inverse if degree is None else self.inverse[: degree + 1, : degree + 1]
+        raw = np.vander((odds - self.centre) / self.size, inverse.shape[0], increasing=True)
+        return np.ascontiguousarray((raw @ inverse).T)
 
     def coefficients(self, theta: FloatArray) -> FloatArray:
         """Coefficients of the powers of the log-odds themselves."""
@@ -250,6 +244,66 @@ class _Powers:
         return np.pad(np.asarray(whole.coef, dtype=np.float64), (0, degree + 1 - whole.coef.size))
 
 
+class _Likelihood(NamedTuple):
+    """Minus a log-likelihood: sum of mass * (log(1 + exp(z)) - rate * z) - theta . events, for z = theta . features."""
+
+    features: FloatArray  # (powers, points)
+    rate: FloatArray  # (points,)
+    mass: FloatArray  # (points,)
+    events: FloatArray  # (powers,): what of the outcomes no rate says
+
+    def up_to(self, degree: int) -> _Likelihood:
+        """That of polynomials of a lower degree."""
+        return self._replace(features=self.features[: degree + 1], events=self.events[: degree + 1])
+
+    def derivatives(self, theta: FloatArray) -> _Derivatives:
+        """It, its gradient and its Hessian."""
+        value, gradient, hessian = logistic_derivatives(self.features, self.rate, self.mass, theta)
+        return value - float(theta @ self.events), gradient - self.events, hessian
+
+
+def _likelihoods(line: LogitLine) -> tuple[_Powers, _Likelihood, _Likelihood]:
+    """Powers, the likelihood of all predictions, and that of few points in their place; the same where there are few.
+
+    Outcomes enter a likelihood by their products with powers alone, which the few points have from all predictions. The
+    rest is a sum over predictions, and that over two points for each range has its first four moments.
+    """
+    if line.odds.size <= _FEW:
+        powers = _Powers.of(line.odds, line.mass)
+        features = powers.features(line.odds)
+        whole = _Likelihood(features, line.rate, line.mass, np.zeros(features.shape[0]))
+        return powers, whole, whole
+    odds, mass = _two_points_a_range(line)
+    powers = _Powers.of(odds, mass)
+    features = powers.features(line.odds)
+    events = features @ (line.mass * line.rate)
+    whole = _Likelihood(features, line.rate, line.mass, np.zeros(events.size))
+    return powers, whole, _Likelihood(powers.features(odds), np.zeros(odds.size), mass, events)
+
+
+def _two_points_a_range(line: LogitLine) -> tuple[FloatArray, FloatArray]:
+    """Log-odds and masses of Gauss's two points for each range of predictions, short in rank and in log-odds."""
+    odds, mass = line.odds, line.mass
+    rank = (mass.cumsum() - 0.5 * mass) / mass.sum()
+    height = (odds - odds[0]) / (odds[-1] - odds[0])
+    place = np.floor(0.5 * _RANGES * np.stack([rank, height]))
+    first = np.flatnonzero(np.append(True, (place[:, 1:] > place[:, :-1]).any(axis=0)))
+    total = np.add.reduceat(mass, first)
+    mean = np.add.reduceat(mass * odds, first) / total
+    apart = odds - np.repeat(mean, np.diff(first, append=odds.size))
+    moment = mass * apart
+    moment *= apart
+    second = np.add.reduceat(moment, first) / total
+    moment *= apart
+    third = np.add.reduceat(moment, first) / total
+    # Of t**2 - 2 * lean * t - second, which is orthogonal to 1 and t, the roots are the points.
+    lean = np.divide(0.5 * third, second, out=np.zeros(mean.size), where=second > 0.0)
+    reach = np.sqrt(lean * lean + second)
+    upper = 0.5 - 0.5 * np.divide(lean, reach, out=np.zeros(mean.size), where=reach > 0.0)
+    points = np.stack([mean + lean - reach, mean + lean + reach], axis=1)
+    return points.ravel(), (total[:, None] * np.stack([1.0 - upper, upper], axis=1)).ravel()
+
+
 def _grid(line: LogitLine) -> FloatArray:
     """Log-odds at which the belt is drawn: half of them even in rank, half in the log-odds."""
     rank = (line.mass.cumsum() - 0.5 * line.mass) / line.mass.sum()
@@ -258,25 +312,28 @@ def _grid(line: LogitLine) -> FloatArray:
     return np.sort(np.concatenate([even, by_rank]))
 
 
-def _choose_degree(line: LogitLine, powers: _Powers) -> tuple[FloatArray, float]:
+def _choose_degree(whole: _Likelihood, few: _Likelihood) -> tuple[FloatArray, float]:
     """Coefficients of the polynomial that is chosen, and minus its log-likelihood."""
-    theta, low = _fit(line, powers.features(line.odds, 1), np.zeros(2))
+
+    def fit(start: FloatArray) -> tuple[FloatArray | None, float]:
+        degree = start.size - 1
+        near = _fit(few.up_to(degree), start)[0] if few is not whole else None
+        return _fit(whole.up_to(degree), start if near is None else near)
+
+    theta, low = fit(np.zeros(2))
     if theta is None:
         raise InputError("y_true", "is nearly separated by a cut of the predictions: no curve fits best")
-    for degree in range(2, powers.highest + 1):
-        higher, value = _fit(line, powers.features(line.odds, degree), np.append(theta, 0.0))
+    for _ in range(2, whole.features.shape[0]):
+        higher, value = fit(np.append(theta, 0.0))
         if higher is None or 2.0 * (low - value) <= _ENTERS**2:
             break
         theta, low = higher, value
     return theta, low
 
 
-def _fit(line: LogitLine, features: FloatArray, theta: FloatArray) -> tuple[FloatArray | None, float]:
+def _fit(likelihood: _Likelihood, theta: FloatArray) -> tuple[FloatArray | None, float]:
     """The coefficients of most likelihood, by Newton's method, and minus its logarithm; None where it has no most."""
-
-    def at(point: FloatArray) -> _Derivatives:
-        return logistic_derivatives(features, line.rate, line.mass, point)
-
+    at = likelihood.derivatives
     value, gradient, hessian = at(theta)
     for _ in range(_STEPS):
         try:
@@ -285,8 +342,7 @@ def _fit(line: LogitLine, features: FloatArray, theta: FloatArray) -> tuple[Floa
             return None, math.inf
         decrement = float(step @ gradient)
         if decrement <= 1e-12 * (1.0 + abs(value)):
-            theta = theta - step
-            return theta, at(theta)[0]
+            return theta - step, value - 0.5 * decrement  # so near, it is a parabola
         share = 1.0
         while share > 1e-10:
             trial = at(theta - share * step)
@@ -302,64 +358,48 @@ def _fit(line: LogitLine, features: FloatArray, theta: FloatArray) -> tuple[Floa
     return None, math.inf
 
 
-def _pooled(line: LogitLine) -> LogitLine:
-    """The line's rows, where there are many put together with neighbours: as near in rank, and in log-odds."""
-    if line.odds.size <= _CELLS:
-        return line
-    rank = (line.mass.cumsum() - 0.5 * line.mass) / line.mass.sum()
-    height = (line.odds - line.odds[0]) / (line.odds[-1] - line.odds[0])
-    place = np.floor(0.5 * _CELLS * np.stack([rank, height]))
-    first = np.flatnonzero(np.append(True, (place[:, 1:] > place[:, :-1]).any(axis=0)))
-    mass = np.add.reduceat(line.mass, first)
-    odds, rate = (np.add.reduceat(line.mass * column, first) / mass for column in (line.odds, line.rate))
-    return LogitLine(np.stack([np.ones(odds.size), odds]), np.clip(rate, 0.0, 1.0), mass)
-
-
 class _Touching(NamedTuple):
-    """A point where the likelihood's gradient is a multiple of a height: nothing as likely is higher."""
+    """Points where the likelihood's gradient is a multiple of a height: nothing as likely is higher."""
 
-    theta: FloatArray
-    multiple: float
+    theta: FloatArray  # (points, powers)
+    multiple: FloatArray  # (points,)
 
 
-def _ends(
-    line: LogitLine, features: FloatArray, best: FloatArray, allowed: float, at: FloatArray, sign: float
-) -> FloatArray:
+def _ends(likelihood: _Likelihood, best: FloatArray, allowed: float, at: FloatArray, sign: float) -> FloatArray:
     """The most (or least) that polynomials reach whose likelihood is within what is allowed, at each place.
 
     The likelihood is concave, so that a point that touches is the only one. Newton's method finds most at once, from
     where an ellipsoid would have them. Where it does not, it begins at the place before, and then less is allowed
     first. Infinite where the likelihood is too flat to find one.
     """
-    fitted, low = _fit(line, features, best)
+    fitted, low = _fit(likelihood, best)
     best = best if fitted is None else fitted
-    _, _, curvature = logistic_derivatives(features, line.rate, line.mass, best)
+    _, _, curvature = likelihood.derivatives(best)
     limit, heights = low + 0.5 * allowed, sign * at.T
-    towards = np.linalg.solve(curvature, heights.T).T
-    starts = [_near_the_fit(best, *each, allowed) for each in zip(heights, towards, strict=True)]
+    towards = np.asarray(np.linalg.solve(curvature, heights.T).T, np.float64)
+    starts = _near_the_fit(best, heights, towards, allowed)
     ends = np.empty(len(heights))
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # more threads would round otherwise
         before: _Touching | None = None
-        for i, point in enumerate(_touching(line, features, limit, heights, starts)):
+        for i, point in enumerate(_touching(likelihood, limit, heights, starts)):
             height = heights[i]
             if point is None and before is not None:
-                (point,) = _touching(line, features, limit, height[None], [before])
+                (point,) = _touching(likelihood, limit, height[None], before)
             if point is None:
-                point = _outwards(line, features, low, allowed, height, best, towards[i])
+                point = _outwards(likelihood, low, allowed, height[None], best, towards[i][None])
             before = point
-            ends[i] = math.inf if point is None else float(point.theta @ height)
+            ends[i] = math.inf if point is None else float(point.theta[0] @ height)
     return sign * ends
 
 
 def _near_the_fit(best: FloatArray, height: FloatArray, towards: FloatArray, allowed: float) -> _Touching:
-    """The point that touches if the region is an ellipsoid about the best fit."""
-    multiple = math.sqrt(allowed / float(height @ towards))
-    return _Touching(best + multiple * towards, multiple)
+    """The points that touch if the region is an ellipsoid about the best fit."""
+    multiple = np.sqrt(allowed / (height * towards).sum(axis=1))
+    return _Touching(best + multiple[:, None] * towards, multiple)
 
 
 def _outwards(
-    line: LogitLine,
-    features: FloatArray,
+    likelihood: _Likelihood,
     low: float,
     allowed: float,
     height: FloatArray,
@@ -372,7 +412,7 @@ def _outwards(
     while share > _LEAST_SHARE:
         target = min(1.0, done + share)
         start = reached or _near_the_fit(best, height, towards, target * allowed)
-        (found,) = _touching(line, features, low + 0.5 * target * allowed, height[None], [start])
+        (found,) = _touching(likelihood, low + 0.5 * target * allowed, height, start)
         if found is None:
             share *= 0.5
         elif target == 1.0:
@@ -382,15 +422,14 @@ def _outwards(
     return None
 
 
-def _touching(
-    line: LogitLine, features: FloatArray, limit: float, height: FloatArray, starts: list[_Touching]
-) -> list[_Touching | None]:
+def _touching(likelihood: _Likelihood, limit: float, height: FloatArray, start: _Touching) -> list[_Touching | None]:
     """The point for each height, (places, features), at which minus the log-likelihood is at its limit.
 
     By Newton's method for all at once; None where it goes elsewhere.
     """
     n, size = height.shape
-    theta, multiple = np.array([each.theta for each in starts]), np.array([each.multiple for each in starts])
+    features, rate, mass, events = likelihood
+    theta, multiple = start
     squares = (features[:, None] * features).reshape(size * size, -1).T
     points: list[_Touching | None] = [None] * n
     left, room = np.arange(n), np.empty((5, n, features.shape[1]))
@@ -405,13 +444,13 @@ def _touching(
         chance /= both
         np.log1p(rest, out=cost)
         rest /= np.square(both, out=both)
-        rest *= line.mass
+        rest *= mass
         cost += np.maximum(odds, 0.0, out=both)
-        odds *= line.rate
+        odds *= rate
         cost -= odds
-        chance -= line.rate
-        chance *= line.mass
-        value, gradient = cost @ line.mass, chance @ features.T
+        chance -= rate
+        chance *= mass
+        value, gradient = cost @ mass - theta @ events, chance @ features.T - events
         hessian = (rest @ squares).reshape(-1, size, size)
         sides = np.stack([gradient - multiple[:, None] * height, height], axis=2)
         try:
@@ -423,7 +462,7 @@ def _touching(
         apart = (off * (hessian @ off[:, :, None])[:, :, 0]).sum(axis=1)
         there = (slope > 0.0) & (np.abs(value - limit) <= 1e-9 * scale) & (apart <= 1e-12 * scale)
         for k in np.flatnonzero(there).tolist():
-            points[left[k]] = _Touching(theta[k], float(multiple[k]))
+            points[left[k]] = _Touching(theta[k : k + 1], multiple[k : k + 1])
         more = (limit - value + (gradient * off).sum(axis=1)) / np.where(slope > 0.0, slope, 1.0)
         theta, multiple = theta - off + more[:, None] * towards, multiple + more
         on = ~there & (slope > 0.0) & (multiple > 0.0) & (np.abs(theta).max(axis=1) <= _FAR)

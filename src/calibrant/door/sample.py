@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.values import short_repr
-from calibrant.kernels.types import UIntArray
+from calibrant.kernels.types import IntArray, UIntArray
 from calibrant.threads import WORTH_A_THREAD, beside, in_blocks, processors
 
 
@@ -83,9 +83,12 @@ class Sample:
         return _pool_labels(prediction, label)
 
     @classmethod
-    def of_keys(cls, keys: UIntArray, n_distinct: int) -> Sample:
-        """Pool sorted keys of kernels/sorting.py, which may be overwritten, with so many distinct predictions."""
-        return _pool_keys(keys, n_distinct)
+    def of_keys(cls, keys: UIntArray, row: IntArray, place: IntArray) -> Sample:
+        """Pool sorted keys of kernels/sorting.py, which may be overwritten, in parts that threads share.
+
+        Part k has rows row[k] to row[k + 1], and distinct predictions place[k] to place[k + 1] of all.
+        """
+        return _pool_keys(keys, row, place)
 
     def merge(self, other: Sample) -> Sample:
         """Return the sample of both: sums are added where predictions meet."""
@@ -202,12 +205,13 @@ def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample
     keys = np.empty(prediction.size, np.uint64)
     sorting.pack(prediction.view(np.uint64), label.view(np.uint8), keys)
     keys.sort()
-    return _pool_keys(keys, sorting.count_distinct(keys))
+    return _pool_keys(keys, np.array([0, keys.size]), np.array([0, sorting.count_distinct(keys)]))
 
 
-def _pool_keys(keys: UIntArray, m: int) -> Sample:
+def _pool_keys(keys: UIntArray, row: IntArray, place: IntArray) -> Sample:
     from calibrant.kernels import sorting
 
+    m = int(place[-1])
     ones = np.empty(m)
     if m == keys.size:
         sorting.unpack(keys, ones)
@@ -215,7 +219,15 @@ def _pool_keys(keys: UIntArray, m: int) -> Sample:
         count: FloatArray = np.broadcast_to(1.0, m)
     else:
         distinct, count = np.empty(m), np.empty(m)
-        sorting.pool(keys, distinct.view(np.uint64), count, ones)
+        bits = distinct.view(np.uint64)
+
+        def pool(first: int, last: int) -> None:
+            for part in range(first, last):
+                rows, places = (slice(*cuts[part : part + 2]) for cuts in (row, place))
+                if rows.start < rows.stop:
+                    sorting.pool(keys[rows], bits[places], count[places], ones[places])
+
+        in_blocks(pool, row.size - 1, work=keys.size)
     return Sample(distinct, count, ones, count, ones, count, np.broadcast_to(0.0, m), binary=True)
 
 

@@ -115,11 +115,11 @@ def _of_keys(keys: UIntArray, many: int) -> float:
     nothing = np.empty(0)
     rows = _Rows(keys, nothing, nothing, np.ones(1))
     if rows.ties:
-        return _of_sample(Sample.of_keys(keys, keys.size - rows.ties), many)
+        return _of_sample(Sample.of_keys(keys, *rows.parts()), many)
     error = rows.error()
     if error is not None:
         return error / keys.size
-    sample = Sample.of_keys(keys, keys.size)
+    sample = Sample.of_keys(keys, *rows.parts())
     return _by_rows(sample.prediction, sample.residual())
 
 
@@ -183,14 +183,30 @@ class _Rows:
         self._columns, self._size = (keys, v, outcome, weight), max(keys.size, v.size)
         count = -(-self._size // blocks.BLOCK)
         self._start = np.empty(count + 1)
+        self._tie: IntArray | None = None  # of each block
         if _alone(self._size):
             self._low, self._high, falls, self.ties = blocks.keys_in_turn(*self._columns, self._start)
         else:
             total, fall, tie = np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
             in_blocks(lambda a, b: blocks.block_sums(*self._columns, a, b, total, fall, tie), count, work=self._size)
             self._low, self._high = blocks.block_keys(total, self._start)
-            falls, self.ties = int(fall.sum()), int(tie.sum())
+            falls, self.ties, self._tie = int(fall.sum()), int(tie.sum()), tie
         self._right = falls == 0 and math.isfinite(self._start[-1])
+
+    def parts(self) -> tuple[IntArray, IntArray]:
+        """Where sorted keys are cut between predictions, and how many distinct ones are before each cut."""
+        from calibrant.kernels import blocks
+
+        keys, m = self._columns[0], self._size
+        ends = np.array([0, m]), np.array([0, m - self.ties])
+        if self._tie is None:
+            return ends
+        block = np.unique(np.linspace(0, self._tie.size, 4 * processors() + 1).astype(np.int64))[1:-1]
+        row = block * blocks.BLOCK
+        place = row - np.append(0, np.cumsum(self._tie))[block]
+        # All rows of the last prediction before a cut belong before it.
+        row = np.searchsorted(keys, keys[row - 1] | np.uint64(1), side="right")
+        return np.insert(ends[0], 1, row), np.insert(ends[1], 1, place)
 
     def error(self, bins: int | None = None) -> float | None:
         """Largest sum of (outcome - weight * v) * w(v); None where the pass by rows takes less time to find it."""
