@@ -41,13 +41,13 @@ for name, percent in {"quick": 2, "suite": 5, "thorough": 100}.items():
 settings.load_profile("suite")  # another: pytest --hypothesis-profile thorough
 
 
-SHARE = 0.1  # of the slow tests, which the whole suite draws; each run draws others, as it does of examples
+SHARE = 1 / 16  # of the slow tests, which the whole suite draws; each run draws others, as it does of examples
 
 
 def pytest_addoption(parser):
     """The quick loop is one option, every slow test another."""
     parser.addoption("--quick", action="store_true", help="few examples, and no test that is marked as slow")
-    parser.addoption("--all", action="store_true", help="every slow test, not a drawn tenth of them")
+    parser.addoption("--all", action="store_true", help="every slow test, not a drawn sixteenth of them")
     parser.addoption("--draw", type=int, help="the number with which slow tests are drawn; default: another every time")
 
 
