@@ -168,7 +168,8 @@ def test_two_points_a_range_have_its_first_four_moments(data):
     line = LogitLine(np.stack([np.ones(odds.size), odds]), np.zeros(odds.size), mass)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(belt, "_RANGES", data.draw(st.integers(2, 40)))
-        points, masses = belt._two_points_a_range(line)
+        found = belt._two_points_a_range(line)
+    points, masses = found.odds, found.mass
     assert (masses >= 0.0).all()
     assert points.min() >= odds[0] - 1e-12
     assert points.max() <= odds[-1] + 1e-12

@@ -26,6 +26,7 @@ from calibrant.door.special import expit, ndtr, ndtri
 from calibrant.door.values import Result, counted
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels.logistic import logistic_derivatives
+from calibrant.kernels.sums import rows_dot
 from calibrant.threads import one_thread
 
 if TYPE_CHECKING:
@@ -265,24 +266,25 @@ class _Likelihood(NamedTuple):
 def _likelihoods(line: LogitLine) -> tuple[_Powers, _Likelihood, _Likelihood]:
     """Powers, the likelihood of all predictions, and that of few points in their place; the same where there are few.
 
-    Outcomes enter a likelihood by their products with powers alone, which the few points have from all predictions. The
-    rest is a sum over predictions, and that over two points for each range has its first four moments.
+    Outcomes enter a likelihood by their products with powers alone, which the few points have from all predictions:
+    what their rates leave, which are those of ranges. The rest is a sum over predictions, and that over two points for
+    each range has its first four moments.
     """
     if line.odds.size <= _FEW:
         powers = _Powers.of(line.odds, line.mass)
         features = powers.features(line.odds)
         whole = _Likelihood(features, line.rate, line.mass, np.zeros(features.shape[0]))
         return powers, whole, whole
-    odds, mass = _two_points_a_range(line)
-    powers = _Powers.of(odds, mass)
-    features = powers.features(line.odds)
-    events = features @ (line.mass * line.rate)
-    whole = _Likelihood(features, line.rate, line.mass, np.zeros(events.size))
-    return powers, whole, _Likelihood(powers.features(odds), np.zeros(odds.size), mass, events)
+    points = _two_points_a_range(line)
+    powers = _Powers.of(points.odds, points.mass)
+    near, features = powers.features(points.odds), powers.features(line.odds)
+    left = rows_dot(features, line.mass * line.rate) - rows_dot(near, points.mass * points.rate)
+    whole = _Likelihood(features, line.rate, line.mass, np.zeros(left.size))
+    return powers, whole, _Likelihood(near, points.rate, points.mass, left)
 
 
-def _two_points_a_range(line: LogitLine) -> tuple[FloatArray, FloatArray]:
-    """Log-odds and masses of Gauss's two points for each range of predictions, short in rank and in log-odds."""
+def _two_points_a_range(line: LogitLine) -> LogitLine:
+    """Gauss's two points for each range of predictions, short in rank and in log-odds; both have the range's rate."""
     odds, mass = line.odds, line.mass
     rank = (mass.cumsum() - 0.5 * mass) / mass.sum()
     height = (odds - odds[0]) / (odds[-1] - odds[0])
@@ -300,8 +302,10 @@ def _two_points_a_range(line: LogitLine) -> tuple[FloatArray, FloatArray]:
     lean = np.divide(0.5 * third, second, out=np.zeros(mean.size), where=second > 0.0)
     reach = np.sqrt(lean * lean + second)
     upper = 0.5 - 0.5 * np.divide(lean, reach, out=np.zeros(mean.size), where=reach > 0.0)
-    points = np.stack([mean + lean - reach, mean + lean + reach], axis=1)
-    return points.ravel(), (total[:, None] * np.stack([1.0 - upper, upper], axis=1)).ravel()
+    rate = np.clip(np.add.reduceat(mass * line.rate, first) / total, 0.0, 1.0)
+    points = np.stack([mean + lean - reach, mean + lean + reach], axis=1).ravel()
+    masses = (total[:, None] * np.stack([1.0 - upper, upper], axis=1)).ravel()
+    return LogitLine(np.stack([np.ones(points.size), points]), np.repeat(rate, 2), masses)
 
 
 def _grid(line: LogitLine) -> FloatArray:
