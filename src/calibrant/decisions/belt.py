@@ -26,7 +26,6 @@ from calibrant.door.special import expit, ndtr, ndtri
 from calibrant.door.values import Result, counted
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels.logistic import logistic_derivatives
-from calibrant.kernels.sums import rows_dot
 from calibrant.threads import one_thread
 
 if TYPE_CHECKING:
@@ -36,16 +35,15 @@ _HIGHEST = 4  # degree
 _CHOSEN = 0.95  # the share of chance gains that a degree more has to exceed
 _ENTERS = float(ndtri(0.5 + 0.5 * _CHOSEN))  # the same of the gain's root, which is half-normal
 _POINTS = 61
-_FEW = 512  # predictions: where there are more, ends are found with two points for each range
-_RANGES = 128  # about so many
+_RANGES, _FINER = 128, 8  # that predictions are cut into where there are four times as many; and how many times more
+_ALIKE = 1e-3  # a curvature is by the ranges' points, beside that by all predictions: else ranges are finer
+_ROOM = 1 << 21  # places times points that are looked at together
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(64)
 _STEPS = 100
 _NEWTON = 12  # steps towards an end before less is allowed
 _LEAST_SHARE = 1e-6  # of what is allowed, in a step
 _SCALE = 10.0  # about what is allowed; where the likelihood is flat, a step's own scale has no end
 _FAR = 1e4  # coefficients, in units of the features' spread: further out the fit has no end
-
-_Derivatives = tuple[float, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -156,9 +154,9 @@ def calibration_belt(
     log-likelihood rises by more than the 95% point of chi-square. Given the degree m, consider twice the gain over the
     predictions themselves. It is chi-square with two degrees of freedom, plus m - 1 squares that are known to be above
     that point. The belt is all polynomials of degree m whose likelihood is within the quantile of this distribution. It
-    holds in large samples, if the true curve is such a polynomial. With more than 512 distinct predictions two points
-    for each of some 128 ranges stand for them where ends are found; docs/decisions.md bounds what that costs. There are
-    no weights or groups: the likelihood is of single, independent outcomes. Cost: a sort, and some ten passes.
+    holds in large samples, if the true curve is such a polynomial. The ends of more than 512 distinct predictions are
+    found on points that stand for them, two for each of 128 ranges or more (docs/decisions.md). There are no weights or
+    groups: the likelihood is of single, independent outcomes. Cost: a sort, and some ten passes.
 
     References
     ----------
@@ -186,24 +184,23 @@ def calibration_belt(
         raise InputError("y_prob", "has fewer than two distinct values between 0 and 1; a line needs two")
     if line.separated() != 0.0:
         raise InputError("y_true", "is separated by a cut of the predictions, or all the same: no curve fits best")
-    powers, whole, few = _likelihoods(line)
-    theta, low = _choose_degree(whole, few)
-    degree = theta.size - 1
+    powers, best = _best(line)
+    degree = best.theta.size - 1
     bisector = float((line.mass * (np.logaddexp(0.0, line.odds) - line.rate * line.odds)).sum())
-    statistic = max(0.0, 2.0 * (bisector - low))
+    statistic = max(0.0, 2.0 * (bisector - best.value))
     pvalue = max(LEAST, survival(statistic, degree))
     at = _grid(line)
     own = powers.features(at, degree)
-    allowed = quantile(level, degree)
-    lower, upper = (_ends(few.up_to(degree), theta, allowed, own, sign) for sign in (-1.0, 1.0))
+    lost, allowed = _lost(line, powers, best), quantile(level, degree)
+    lower, upper = (_ends(lost, best.theta, allowed, own, sign) for sign in (-1.0, 1.0))
     return CalibrationBelt(
         degree=degree,
-        coefficients=powers.coefficients(theta),
+        coefficients=powers.coefficients(best.theta),
         statistic=statistic,
         pvalue=pvalue,
         reject=pvalue <= level,
         prediction=expit(at),
-        observed=expit(theta @ own),
+        observed=expit(best.theta @ own),
         observed_lower=expit(lower),
         observed_upper=expit(upper),
         level=level,
@@ -246,49 +243,42 @@ class _Powers:
 
 
 class _Likelihood(NamedTuple):
-    """Minus a log-likelihood: sum of mass * (log(1 + exp(z)) - rate * z) - theta . events, for z = theta . features."""
+    """Minus a log-likelihood: the sum of mass * (log(1 + exp(z)) - rate * z), with z = theta . features."""
 
     features: FloatArray  # (powers, points)
-    rate: FloatArray  # (points,)
-    mass: FloatArray  # (points,)
-    events: FloatArray  # (powers,): what of the outcomes no rate says
+    # rate, mass: (points,)
+    rate: FloatArray
+    mass: FloatArray
+
+    @classmethod
+    def of(cls, line: LogitLine, powers: _Powers) -> _Likelihood:
+        """That of a line's rows."""
+        return cls(powers.features(line.odds), line.rate, line.mass)
 
     def up_to(self, degree: int) -> _Likelihood:
         """That of polynomials of a lower degree."""
-        return self._replace(features=self.features[: degree + 1], events=self.events[: degree + 1])
-
-    def derivatives(self, theta: FloatArray) -> _Derivatives:
-        """It, its gradient and its Hessian."""
-        value, gradient, hessian = logistic_derivatives(self.features, self.rate, self.mass, theta)
-        return value - float(theta @ self.events), gradient - self.events, hessian
+        return self._replace(features=self.features[: degree + 1])
 
 
-def _likelihoods(line: LogitLine) -> tuple[_Powers, _Likelihood, _Likelihood]:
-    """Powers, the likelihood of all predictions, and that of few points in their place; the same where there are few.
+class _Fit(NamedTuple):
+    """The polynomial of most likelihood: its coefficients, minus the logarithm, and that one's second derivatives."""
 
-    Outcomes enter a likelihood by their products with powers alone, which the few points have from all predictions:
-    what their rates leave, which are those of ranges. The rest is a sum over predictions, and that over two points for
-    each range has its first four moments.
+    theta: FloatArray
+    value: float
+    curvature: FloatArray
+
+
+def _points(line: LogitLine, ranges: int) -> LogitLine:
+    """Gauss's two points for each range of predictions, short in rank and in log-odds; or all, where these are few.
+
+    Masses and first three moments are the range's, and so is the rate of both points.
     """
-    if line.odds.size <= _FEW:
-        powers = _Powers.of(line.odds, line.mass)
-        features = powers.features(line.odds)
-        whole = _Likelihood(features, line.rate, line.mass, np.zeros(features.shape[0]))
-        return powers, whole, whole
-    points = _two_points_a_range(line)
-    powers = _Powers.of(points.odds, points.mass)
-    near, features = powers.features(points.odds), powers.features(line.odds)
-    left = rows_dot(features, line.mass * line.rate) - rows_dot(near, points.mass * points.rate)
-    whole = _Likelihood(features, line.rate, line.mass, np.zeros(left.size))
-    return powers, whole, _Likelihood(near, points.rate, points.mass, left)
-
-
-def _two_points_a_range(line: LogitLine) -> LogitLine:
-    """Gauss's two points for each range of predictions, short in rank and in log-odds; both have the range's rate."""
+    if line.odds.size <= 4 * ranges:
+        return line
     odds, mass = line.odds, line.mass
     rank = (mass.cumsum() - 0.5 * mass) / mass.sum()
     height = (odds - odds[0]) / (odds[-1] - odds[0])
-    place = np.floor(0.5 * _RANGES * np.stack([rank, height]))
+    place = np.floor(0.5 * ranges * np.stack([rank, height]))
     first = np.flatnonzero(np.append(True, (place[:, 1:] > place[:, :-1]).any(axis=0)))
     total = np.add.reduceat(mass, first)
     mean = np.add.reduceat(mass * odds, first) / total
@@ -316,50 +306,111 @@ def _grid(line: LogitLine) -> FloatArray:
     return np.sort(np.concatenate([even, by_rank]))
 
 
-def _choose_degree(whole: _Likelihood, few: _Likelihood) -> tuple[FloatArray, float]:
-    """Coefficients of the polynomial that is chosen, and minus its log-likelihood."""
+def _best(line: LogitLine) -> tuple[_Powers, _Fit]:
+    """The polynomial of the degree that is chosen, and the powers that its coefficients are of."""
+    points = _points(line, _RANGES)
+    powers = _Powers.of(points.odds, points.mass)
+    whole, rough = _Likelihood.of(line, powers), _Likelihood.of(points, powers)
 
-    def fit(start: FloatArray) -> tuple[FloatArray | None, float]:
+    def fit(start: FloatArray) -> _Fit | None:
         degree = start.size - 1
-        near = _fit(few.up_to(degree), start)[0] if few is not whole else None
-        return _fit(whole.up_to(degree), start if near is None else near)
+        near = _fit(rough.up_to(degree), start) if points is not line else None
+        found = None if near is None else _fit(whole.up_to(degree), near.theta)
+        return found or _fit(whole.up_to(degree), start)
 
-    theta, low = fit(np.zeros(2))
-    if theta is None:
+    best = fit(np.zeros(2))
+    if best is None:
         raise InputError("y_true", "is nearly separated by a cut of the predictions: no curve fits best")
     for _ in range(2, whole.features.shape[0]):
-        higher, value = fit(np.append(theta, 0.0))
-        if higher is None or 2.0 * (low - value) <= _ENTERS**2:
+        higher = fit(np.append(best.theta, 0.0))
+        if higher is None or 2.0 * (best.value - higher.value) <= _ENTERS**2:
             break
-        theta, low = higher, value
-    return theta, low
+        best = higher
+    return powers, best
 
 
-def _fit(likelihood: _Likelihood, theta: FloatArray) -> tuple[FloatArray | None, float]:
-    """The coefficients of most likelihood, by Newton's method, and minus its logarithm; None where it has no most."""
-    at = likelihood.derivatives
-    value, gradient, hessian = at(theta)
+def _fit(likelihood: _Likelihood, theta: FloatArray) -> _Fit | None:
+    """The fit, by Newton's method; None where no polynomial has most likelihood."""
+    value, gradient, hessian = logistic_derivatives(*likelihood, theta)
     for _ in range(_STEPS):
         try:
             step = np.linalg.solve(hessian, gradient)
         except np.linalg.LinAlgError:
-            return None, math.inf
+            return None
         decrement = float(step @ gradient)
         if decrement <= 1e-12 * (1.0 + abs(value)):
-            return theta - step, value - 0.5 * decrement  # so near, it is a parabola
+            theta, value = theta - step, value - 0.5 * decrement  # so near, it is a parabola
+            break
         share = 1.0
         while share > 1e-10:
-            trial = at(theta - share * step)
+            trial = logistic_derivatives(*likelihood, theta - share * step)
             if trial[0] <= value - 1e-4 * share * decrement:
                 break
             share *= 0.5
         else:
-            return theta, value
+            break
         theta = theta - share * step
         value, gradient, hessian = trial
         if np.abs(theta).max() > _FAR:
-            return None, math.inf
-    return None, math.inf
+            return None
+    else:
+        return None
+    return _Fit(theta, value, hessian) if np.abs(theta).max() <= _FAR else None
+
+
+class _Lost(NamedTuple):
+    """What polynomials lose of the best one's log-likelihood, but for a constant: the best one's chances are rates.
+
+    Its gradient is 0 at the best fit, so that a product of outcomes and powers is one of chances and powers.
+    """
+
+    features: FloatArray  # (powers, points)
+    # chance, other, mass: (points,); one minus the chance is a column of its own, for it may be too small for one
+    chance: FloatArray
+    other: FloatArray
+    mass: FloatArray
+
+    def derivatives(self, theta: FloatArray, room: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of each row of theta, in a room of shape (5, rows, points): it, its gradient and its Hessian.
+
+        In place: new pages for what holds all places and points took most of the time.
+        """
+        odds, rest, both, chance, cost = room
+        size = theta.shape[1]
+        np.matmul(theta, self.features, out=odds)
+        np.abs(odds, out=cost)
+        np.exp(-cost, out=rest)  # of either chance to the other: one exponential for all
+        high = odds >= 0.0
+        np.copyto(both, self.chance)
+        np.copyto(both, self.other, where=high)
+        cost *= both
+        cost += np.log1p(rest, out=both)
+        np.add(1.0, rest, out=both)
+        np.copyto(chance, rest)
+        np.copyto(chance, 1.0, where=high)
+        chance /= both
+        rest /= np.square(both, out=both)
+        rest *= self.mass
+        chance -= self.chance
+        chance *= self.mass
+        squares = (self.features[:, None] * self.features).reshape(size * size, -1).T
+        return cost @ self.mass, chance @ self.features.T, (rest @ squares).reshape(-1, size, size)
+
+
+def _lost(line: LogitLine, powers: _Powers, best: _Fit) -> _Lost:
+    """On points of ranges so fine that the curvature at the best fit is about that by all predictions."""
+    ranges = _RANGES
+    while True:
+        points = _points(line, ranges)
+        features = powers.features(points.odds, best.theta.size - 1)
+        odds = best.theta @ features
+        lost = _Lost(features, expit(odds), expit(-odds), points.mass)
+        if points is line:
+            return lost
+        _, _, curvature = logistic_derivatives(features, lost.chance, lost.mass, best.theta)
+        if np.abs(np.linalg.eigvals(np.linalg.solve(best.curvature, curvature)) - 1.0).max() < _ALIKE:
+            return lost
+        ranges *= _FINER
 
 
 class _Touching(NamedTuple):
@@ -369,30 +420,32 @@ class _Touching(NamedTuple):
     multiple: FloatArray  # (points,)
 
 
-def _ends(likelihood: _Likelihood, best: FloatArray, allowed: float, at: FloatArray, sign: float) -> FloatArray:
+def _ends(lost: _Lost, best: FloatArray, allowed: float, at: FloatArray, sign: float) -> FloatArray:
     """The most (or least) that polynomials reach whose likelihood is within what is allowed, at each place.
 
     The likelihood is concave, so that a point that touches is the only one. Newton's method finds most at once, from
     where an ellipsoid would have them. Where it does not, it begins at the place before, and then less is allowed
     first. Infinite where the likelihood is too flat to find one.
     """
-    fitted, low = _fit(likelihood, best)
-    best = best if fitted is None else fitted
-    _, _, curvature = likelihood.derivatives(best)
-    limit, heights = low + 0.5 * allowed, sign * at.T
-    towards = np.asarray(np.linalg.solve(curvature, heights.T).T, np.float64)
-    starts = _near_the_fit(best, heights, towards, allowed)
-    ends = np.empty(len(heights))
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # more threads would round otherwise
+        (low,), _, (curvature,) = lost.derivatives(best[None], np.empty((5, 1, lost.mass.size)))
+        limit, heights = low + 0.5 * allowed, sign * at.T
+        towards = np.asarray(np.linalg.solve(curvature, heights.T).T, np.float64)
+        theta, multiple = _near_the_fit(best, heights, towards, allowed)
+        found: list[_Touching | None] = []
+        step = max(1, _ROOM // lost.mass.size)
+        for some in (slice(first, first + step) for first in range(0, len(heights), step)):
+            found += _touching(lost, limit, heights[some], _Touching(theta[some], multiple[some]))
+        ends = np.empty(len(heights))
         before: _Touching | None = None
-        for i, point in enumerate(_touching(likelihood, limit, heights, starts)):
-            height = heights[i]
+        for i, point in enumerate(found):
+            height = heights[i : i + 1]
             if point is None and before is not None:
-                (point,) = _touching(likelihood, limit, height[None], before)
+                (point,) = _touching(lost, limit, height, before)
             if point is None:
-                point = _outwards(likelihood, low, allowed, height[None], best, towards[i][None])
+                point = _outwards(lost, low, allowed, height, best, towards[i : i + 1])
             before = point
-            ends[i] = math.inf if point is None else float(point.theta[0] @ height)
+            ends[i] = math.inf if point is None else float(point.theta[0] @ height[0])
     return sign * ends
 
 
@@ -403,7 +456,7 @@ def _near_the_fit(best: FloatArray, height: FloatArray, towards: FloatArray, all
 
 
 def _outwards(
-    likelihood: _Likelihood,
+    lost: _Lost,
     low: float,
     allowed: float,
     height: FloatArray,
@@ -416,7 +469,7 @@ def _outwards(
     while share > _LEAST_SHARE:
         target = min(1.0, done + share)
         start = reached or _near_the_fit(best, height, towards, target * allowed)
-        (found,) = _touching(likelihood, low + 0.5 * target * allowed, height, start)
+        (found,) = _touching(lost, low + 0.5 * target * allowed, height, start)
         if found is None:
             share *= 0.5
         elif target == 1.0:
@@ -426,36 +479,17 @@ def _outwards(
     return None
 
 
-def _touching(likelihood: _Likelihood, limit: float, height: FloatArray, start: _Touching) -> list[_Touching | None]:
+def _touching(lost: _Lost, limit: float, height: FloatArray, start: _Touching) -> list[_Touching | None]:
     """The point for each height, (places, features), at which minus the log-likelihood is at its limit.
 
     By Newton's method for all at once; None where it goes elsewhere.
     """
-    n, size = height.shape
-    features, rate, mass, events = likelihood
+    n = len(height)
     theta, multiple = start
-    squares = (features[:, None] * features).reshape(size * size, -1).T
     points: list[_Touching | None] = [None] * n
-    left, room = np.arange(n), np.empty((5, n, features.shape[1]))
+    left, room = np.arange(n), np.empty((5, n, lost.mass.size))
     for _ in range(_NEWTON):
-        # In place: new pages for what holds all places and ranges took most of the time.
-        odds, rest, both, chance, cost = (each[: left.size] for each in room)
-        np.matmul(theta, features, out=odds)
-        np.exp(-np.abs(odds, out=rest), out=rest)  # of either chance to the other: one exponential for all
-        np.add(1.0, rest, out=both)
-        np.copyto(chance, 1.0)
-        np.copyto(chance, rest, where=odds < 0.0)
-        chance /= both
-        np.log1p(rest, out=cost)
-        rest /= np.square(both, out=both)
-        rest *= mass
-        cost += np.maximum(odds, 0.0, out=both)
-        odds *= rate
-        cost -= odds
-        chance -= rate
-        chance *= mass
-        value, gradient = cost @ mass - theta @ events, chance @ features.T - events
-        hessian = (rest @ squares).reshape(-1, size, size)
+        value, gradient, hessian = lost.derivatives(theta, room[:, : left.size])
         sides = np.stack([gradient - multiple[:, None] * height, height], axis=2)
         try:
             off, towards = np.moveaxis(np.linalg.solve(hessian, sides), 2, 0)
