@@ -424,8 +424,8 @@ def _ends(lost: _Lost, best: FloatArray, allowed: float, at: FloatArray, sign: f
     """The most (or least) that polynomials reach whose likelihood is within what is allowed, at each place.
 
     The likelihood is concave, so that a point that touches is the only one. Newton's method finds most at once, from
-    where an ellipsoid would have them. Where it does not, it begins at the place before, and then less is allowed
-    first. Infinite where the likelihood is too flat to find one.
+    where an ellipsoid would have them. Where it does not, it begins at the place beside, or less is allowed first.
+    Infinite where the likelihood is too flat to find one.
     """
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # more threads would round otherwise
         (low,), _, (curvature,) = lost.derivatives(best[None], np.empty((5, 1, lost.mass.size)))
@@ -436,17 +436,19 @@ def _ends(lost: _Lost, best: FloatArray, allowed: float, at: FloatArray, sign: f
         step = max(1, _ROOM // lost.mass.size)
         for some in (slice(first, first + step) for first in range(0, len(heights), step)):
             found += _touching(lost, limit, heights[some], _Touching(theta[some], multiple[some]))
-        ends = np.empty(len(heights))
-        before: _Touching | None = None
-        for i, point in enumerate(found):
-            height = heights[i : i + 1]
-            if point is None and before is not None:
-                (point,) = _touching(lost, limit, height, before)
-            if point is None:
-                point = _outwards(lost, low, allowed, height, best, towards[i : i + 1])
-            before = point
-            ends[i] = math.inf if point is None else float(point.theta[0] @ height[0])
-    return sign * ends
+        for order in (range(len(heights)), range(len(heights) - 1, -1, -1)):
+            beside: _Touching | None = None
+            for i in order:
+                if found[i] is None and beside is not None:
+                    (found[i],) = _touching(lost, limit, heights[i : i + 1], beside)
+                if found[i] is None and order.step > 0:
+                    found[i] = _outwards(lost, low, allowed, heights[i : i + 1], best, towards[i : i + 1])
+                beside = found[i]
+    reached = (
+        math.inf if point is None else float(point.theta[0] @ height)
+        for point, height in zip(found, heights, strict=True)
+    )
+    return sign * np.fromiter(reached, np.float64, len(heights))
 
 
 def _near_the_fit(best: FloatArray, height: FloatArray, towards: FloatArray, allowed: float) -> _Touching:
