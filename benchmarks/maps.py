@@ -389,6 +389,9 @@ def measured(python: str, folder: Path | None, runs: int, done: dict[Key, dict[s
     both = {classes: ours(classes) for classes in (False, True)}
     lines: list[Line] = []
     with tempfile.TemporaryDirectory() as temporary:
+        command = [python, __file__, "--child", temporary]
+        quiet = {**os.environ, "TQDM_DISABLE": "1"}
+        subprocess.run(command, check=True, env=quiet)  # of no case: a peer that is not there is told of at once
         for number, case in enumerate(cases(folder, runs)):
             key = case.family, case.setting, case.run
             fits = {"unchanged": lambda *columns: columns[2], **both[case.p.ndim == 2]}
@@ -396,8 +399,6 @@ def measured(python: str, folder: Path | None, runs: int, done: dict[Key, dict[s
             if key not in done:
                 columns = {name: getattr(case, name) for name in ("p", "y", "new", "chance")}
                 np.savez(f"{temporary}/{number:05}.npz", **columns)
-        command = [python, __file__, "--child", temporary]
-        quiet = {**os.environ, "TQDM_DISABLE": "1"}
         found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=quiet).stdout.splitlines()
     theirs = iter(found)
     for line in lines:

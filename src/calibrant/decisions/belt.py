@@ -425,7 +425,7 @@ def _ends(lost: _Lost, best: FloatArray, allowed: float, at: FloatArray, sign: f
 
     The likelihood is concave, so that a point that touches is the only one. Newton's method finds most at once, from
     where an ellipsoid would have them. Where it does not, it begins at the place beside, or less is allowed first.
-    Infinite where the likelihood is too flat to find one.
+    Infinite where none is found, as where the likelihood is too flat.
     """
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # more threads would round otherwise
         (low,), _, (curvature,) = lost.derivatives(best[None], np.empty((5, 1, lost.mass.size)))
