@@ -324,9 +324,22 @@ def test_of_one_degree_the_distribution_is_chi_square_s_with_two(statistic):
 )
 def test_it_says_where_the_belt_leaves_the_diagonal(lower, upper, said):
     at, lower, upper = (np.array(each) for each in ((0.1, 0.25, 0.5), lower, upper))
-    belt = CalibrationBelt(1, np.array([0.0, 1.0]), 0.0, 1.0, False, at, at, lower, upper, 0.05, 7, 0)
+    belt = CalibrationBelt(1, np.array([0.0, 1.0]), 0.0, 1.0, False, at, at, lower, upper, 0.05, 7, 0, 0)
     assert belt.summary().endswith(said)
     assert ("too low" in belt.summary()) == bool((lower > at).any())
+
+
+def test_it_says_which_rows_it_does_not_look_at_and_that_it_rejects_where_no_place_does():
+    y, v = drawn(500, 1)
+    found = calibration_belt(np.append(y, [0.0, 0.0, 1.0]), np.append(v, [1.0, 0.0, 1.0]))
+    assert (found.rows_left_out, found.rows_contradicted) == (3, 1)
+    assert found.summary().endswith(
+        "(500 rows). 3 predictions of exactly 0 or 1 left out of the curve, 1 of them contradicted by the outcome."
+    )
+    assert "left out" not in calibration_belt(y, v).summary()
+    at = np.array([0.1, 0.9])
+    belt = CalibrationBelt(2, np.zeros(3), 9.0, 0.01, True, at, at, at - 0.1, at + 0.1, 0.05, 7, 0, 0)
+    assert belt.summary().endswith("predictions are not calibrated, though no place alone shows it (7 rows).")
 
 
 @pytest.mark.parametrize("begun", [(0.0, 0.0), (0.0, 8.0), (-6.0, 3.0)])

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from calibrant.decisions import catalogue as say
-from calibrant.decisions.cases import Cases, drawing
+from calibrant.decisions.cases import Cases, certain_rows, drawing
 from calibrant.decisions.line import LogitLine
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column, FloatArray
@@ -71,6 +71,8 @@ class CalibrationBelt(Result):
         Rows, or trials, that it rests on.
     rows_left_out : int
         Predictions of exactly 0 or 1, which have no log-odds.
+    rows_contradicted : int
+        Those of them that the outcome contradicts: no curve can be right about these.
 
     See Also
     --------
@@ -89,6 +91,7 @@ class CalibrationBelt(Result):
     level: float
     n_rows: int
     rows_left_out: int
+    rows_contradicted: int
 
     def summary(self) -> str:
         """Say where the belt leaves the diagonal, and how sure that is."""
@@ -101,10 +104,16 @@ class CalibrationBelt(Result):
             ranges = [f"{self.prediction[a]:.3g} to {self.prediction[b - 1]:.3g}" for a, b in edges.reshape(-1, 2)]
             if ranges:
                 parts.append(f"{what} from {' and from '.join(ranges)}")
-        claim = f"predictions are {' and '.join(parts)}" if parts else say.ON_DIAGONAL
-        return (
+        nowhere = say.NOT_ALONE if self.reject else say.ON_DIAGONAL
+        claim = f"predictions are {' and '.join(parts)}" if parts else nowhere
+        said = (
             f"Calibration belt of degree {self.degree} (p = {self.pvalue:.3g}): with {confidence(self.level)} "
             f"confidence {claim} ({counted(self.n_rows, 'row')})."
+        )
+        return (
+            f"{said} {certain_rows(self.rows_left_out, self.rows_contradicted, 'curve')}"
+            if self.rows_left_out
+            else said
         )
 
     def plot(
@@ -156,7 +165,8 @@ def calibration_belt(
     that point. The belt is all polynomials of degree m whose likelihood is within the quantile of this distribution. It
     holds in large samples, if the true curve is such a polynomial. The ends of more than 512 distinct predictions are
     found on points that stand for them, two for each of 128 ranges or more (docs/decisions.md). There are no weights or
-    groups: the likelihood is of single, independent outcomes. Cost: a sort, and some ten passes.
+    groups: the likelihood is of single, independent outcomes. Predictions of exactly 0 or 1 have no log-odds; they are
+    left out, counted and told. Cost: a sort, and some ten passes.
 
     References
     ----------
@@ -193,6 +203,7 @@ def calibration_belt(
     own = powers.features(at, degree)
     lost, allowed = _lost(line, powers, best), quantile(level, degree)
     lower, upper = (_ends(lost, best.theta, allowed, own, sign) for sign in (-1.0, 1.0))
+    certain = (cases.v == 0.0) | (cases.v == 1.0)
     return CalibrationBelt(
         degree=degree,
         coefficients=powers.coefficients(best.theta),
@@ -205,7 +216,8 @@ def calibration_belt(
         observed_upper=expit(upper),
         level=level,
         n_rows=int(line.mass.sum()),
-        rows_left_out=int(np.count_nonzero((cases.v == 0.0) | (cases.v == 1.0))),
+        rows_left_out=int(np.count_nonzero(certain)),
+        rows_contradicted=int(np.count_nonzero(certain & (cases.y != cases.v))),
     )
 
 

@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.decisions import catalogue as say
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import events_of, read_groups, read_trials
 from calibrant.door.sample import Sample
 from calibrant.door.special import expit, ndtri, stdtrit
+from calibrant.door.values import counted
 from calibrant.door.weights import SamplingFractions
 from calibrant.kernels.sums import dot
 from calibrant.lazily import above
@@ -130,6 +132,12 @@ def _spread(
     times = np.column_stack([events, trials - events]).ravel().astype(np.int64)
     of = np.repeat(np.repeat(np.arange(v.size), 2), times)
     return (np.repeat(np.tile([1.0, 0.0], v.size), times), v[of], (w / trials)[of], None if unit is None else unit[of])
+
+
+def certain_rows(left_out: int, contradicted: int, line: str) -> str:
+    """Say how many predictions of exactly 0 or 1 a line, or a curve, leaves out, and how many of them are wrong."""
+    wrong = say.CONTRADICTED.format(n=contradicted) if contradicted else ""
+    return say.CERTAIN.format(predictions=counted(left_out, "prediction"), line=line, wrong=wrong)
 
 
 def drawing(module: str, name: str) -> Any:

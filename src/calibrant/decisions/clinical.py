@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from calibrant.decisions import catalogue as say
-from calibrant.decisions.cases import Cases, drawing, expected_weights, weight_shift
+from calibrant.decisions.cases import Cases, certain_rows, drawing, expected_weights, weight_shift
 from calibrant.decisions.flexible import smoothed
 from calibrant.decisions.line import (
     LEAST_FOR_A_LINE,
@@ -142,8 +142,7 @@ class ClinicalCalibration(Result):
         if self.few_groups is not None:
             lines.append(say.FEW_GROUPS.format(few=self.few_groups))
         if self.rows_left_out:
-            wrong = say.CONTRADICTED.format(n=self.rows_contradicted) if self.rows_contradicted else ""
-            lines.append(say.CERTAIN.format(predictions=counted(self.rows_left_out, "prediction"), wrong=wrong))
+            lines.append(certain_rows(self.rows_left_out, self.rows_contradicted, "line"))
         return "\n".join(lines)
 
     def _table(self) -> Any:
