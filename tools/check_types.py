@@ -35,7 +35,7 @@ ONLY_FOR_CHECKERS = {
 CALLS = """
 from decimal import Decimal
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import calibrant

@@ -347,7 +347,7 @@ def test_the_fit_ends_where_the_likelihood_is_level_wherever_it_began(begun):
     """From far away whole steps go too far, and are halved."""
     y, v = drawn(200, 0)
     line = LogitLine.of(Cases.read(y, v))
-    whole = belt._Likelihood.of(line, belt._Powers.of(line.odds, line.mass)).up_to(1)
+    whole = belt._PolynomialLikelihood.of(line, belt._Powers.of(line.odds, line.mass)).up_to(1)
     theta, low, _ = belt._fit(whole, np.array(begun))
     features = whole.features
     odds = theta @ features

@@ -254,7 +254,7 @@ class _Powers:
         return np.pad(np.asarray(whole.coef, dtype=np.float64), (0, degree + 1 - whole.coef.size))
 
 
-class _Likelihood(NamedTuple):
+class _PolynomialLikelihood(NamedTuple):
     """Minus a log-likelihood: the sum of mass * (log(1 + exp(z)) - rate * z), with z = theta . features."""
 
     features: FloatArray  # (powers, points)
@@ -263,11 +263,11 @@ class _Likelihood(NamedTuple):
     mass: FloatArray
 
     @classmethod
-    def of(cls, line: LogitLine, powers: _Powers) -> _Likelihood:
+    def of(cls, line: LogitLine, powers: _Powers) -> _PolynomialLikelihood:
         """That of a line's rows."""
         return cls(powers.features(line.odds), line.rate, line.mass)
 
-    def up_to(self, degree: int) -> _Likelihood:
+    def up_to(self, degree: int) -> _PolynomialLikelihood:
         """That of polynomials of a lower degree."""
         return self._replace(features=self.features[: degree + 1])
 
@@ -322,7 +322,7 @@ def _best(line: LogitLine) -> tuple[_Powers, _Fit]:
     """The polynomial of the degree that is chosen, and the powers that its coefficients are of."""
     points = _points(line, _RANGES)
     powers = _Powers.of(points.odds, points.mass)
-    whole, rough = _Likelihood.of(line, powers), _Likelihood.of(points, powers)
+    whole, rough = _PolynomialLikelihood.of(line, powers), _PolynomialLikelihood.of(points, powers)
 
     def fit(start: FloatArray) -> _Fit | None:
         degree = start.size - 1
@@ -341,7 +341,7 @@ def _best(line: LogitLine) -> tuple[_Powers, _Fit]:
     return powers, best
 
 
-def _fit(likelihood: _Likelihood, theta: FloatArray) -> _Fit | None:
+def _fit(likelihood: _PolynomialLikelihood, theta: FloatArray) -> _Fit | None:
     """The fit, by Newton's method; None where no polynomial has most likelihood."""
     value, gradient, hessian = logistic_derivatives(*likelihood, theta)
     for _ in range(_STEPS):
@@ -371,7 +371,7 @@ def _fit(likelihood: _Likelihood, theta: FloatArray) -> _Fit | None:
 
 
 class _Lost(NamedTuple):
-    """What polynomials lose of the best one's log-likelihood, but for a constant: the best one's chances are rates.
+    """The log-likelihood that polynomials lose to the best one, but for a constant: the best one's chances are rates.
 
     Its gradient is 0 at the best fit, so that a product of outcomes and powers is one of chances and powers.
     """

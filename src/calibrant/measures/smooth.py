@@ -194,7 +194,7 @@ class _Rows:
         self._right = falls == 0 and math.isfinite(self._start[-1])
 
     def parts(self) -> tuple[IntArray, IntArray]:
-        """Where sorted keys are cut between predictions, and how many distinct ones are before each cut."""
+        """Cuts of sorted keys between predictions, and how many distinct ones are before each."""
         from calibrant.kernels import blocks
 
         keys, m = self._columns[0], self._size
